@@ -292,7 +292,8 @@ size_t anonymize_block(
 	}
 }
 
-ssize_t anonymize_blocks(struct anonymizer *a, const void *in, size_t len, uint8_t *out)
+ssize_t anonymize_blocks(
+	struct anonymizer *a, const void *in, size_t len, uint8_t *out, size_t room)
 {
 	struct block b;
 	size_t n = 0;
@@ -300,8 +301,11 @@ ssize_t anonymize_blocks(struct anonymizer *a, const void *in, size_t len, uint8
 
 	window_memory(&a->blocks.w, in, len);
 	a->blocks.next = 0;
-	while ((kind = blocks_next(&a->blocks, &b)) > 0)
+	while ((kind = blocks_next(&a->blocks, &b)) > 0) {
+		if (room - n < b.len + ANONYMIZE_MORE)
+			return -EBADMSG;
 		n += anonymize_block(a, kind, &b, out + n);
+	}
 	if (kind)
 		return kind;
 	return a->blocks.torn[0] ? -EBADMSG : (ssize_t)n;

@@ -24,8 +24,9 @@ size_t anonymize_block(
 	const struct anonymizer *a, enum block_kind kind, const struct block *b, uint8_t *out);
 
 /* The same for whole blocks in memory, which follow those before, in host byte order. in must not
- * change meanwhile. Packets and statistics never become longer. Returns bytes, -EBADMSG, -ENOMEM.
- */
-ssize_t anonymize_blocks(struct anonymizer *a, const void *in, size_t len, uint8_t *out);
+ * change meanwhile. out has room bytes: ANONYMIZE_MORE more than in suffice unless blocks lack the
+ * end of their options. Returns bytes; -EBADMSG, also where they do not fit; -ENOMEM. */
+ssize_t anonymize_blocks(
+	struct anonymizer *a, const void *in, size_t len, uint8_t *out, size_t room);
 
 #endif

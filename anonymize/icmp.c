@@ -4,11 +4,14 @@
 #include "pass.h"
 
 /* The packet that an error is about. What may stand behind it (RFC 4884) is left out, and its
- * length, which stands in the header at length_at. */
-static void take_quoted(struct pass *p, uint16_t type, struct rest *r, uint8_t *length_at)
+ * length, in words of unit bytes, which stands in the header at length_at. */
+static void take_quoted(
+	struct pass *p, uint16_t type, struct rest *r, uint8_t *length_at, unsigned unit)
 {
 	const bool quoted = p->quoted;
 
+	if (*length_at)
+		rest_limit(r, *length_at * unit);
 	*length_at = 0;
 	p->quoted = true;
 	pass_by_type(p, type, r);
@@ -46,11 +49,11 @@ void pass_icmp(struct pass *p, const struct layer_ip *ip, struct rest *r)
 	case ICMP_EXCEEDED:
 	case ICMP_PARAMETER:
 		pass_keep(p, at, 8);
-		take_quoted(p, TYPE_IP, r, pass_out(p, at + 5));
+		take_quoted(p, TYPE_IP, r, pass_out(p, at + 5), 4);
 		break;
 	case ICMP_REDIRECT:
 		pass_address(p, 4, at + 4);
-		take_quoted(p, TYPE_IP, r, &(uint8_t){0});
+		take_quoted(p, TYPE_IP, r, &(uint8_t){0}, 4);
 		break;
 	}
 	pass_checksum(p, ip, at, 2, ip->wire, 0, false);
@@ -105,7 +108,7 @@ static void take_option(struct pass *p, const uint8_t *at, size_t len)
 		if (len == 32)
 			take_prefix(p, at);
 		break;
-	case ND_REDIRECTED: take_quoted(p, TYPE_IPV6, &inner, &(uint8_t){0}); break;
+	case ND_REDIRECTED: take_quoted(p, TYPE_IPV6, &inner, &(uint8_t){0}, 8); break;
 	case ND_MTU:
 		if (len == 8)
 			pass_keep(p, at, 8);
@@ -154,12 +157,12 @@ void pass_icmp6(struct pass *p, const struct layer_ip *ip, struct rest *r)
 	case ICMP6_UNREACHABLE:
 	case ICMP6_EXCEEDED:
 		pass_keep(p, at, 8);
-		take_quoted(p, TYPE_IPV6, r, pass_out(p, at + 4));
+		take_quoted(p, TYPE_IPV6, r, pass_out(p, at + 4), 8);
 		break;
 	case ICMP6_TOO_BIG:
 	case ICMP6_PARAMETER:
 		pass_keep(p, at, 8);
-		take_quoted(p, TYPE_IPV6, r, &(uint8_t){0});
+		take_quoted(p, TYPE_IPV6, r, &(uint8_t){0}, 8);
 		break;
 	case MLD_QUERY:
 	case MLD_REPORT:

@@ -76,30 +76,56 @@ static int read_key(int fd, uint8_t key[PSEUDONYM_KEY])
 	return ret;
 }
 
-/* Makes the file, if nobody has. */
-static int get(const char *path, uint8_t key[PSEUDONYM_KEY])
+static int read_file(const char *path, uint8_t key[PSEUDONYM_KEY])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret;
 
-	if (fd >= 0) {
-		ret = read_key(fd, key);
-		close(fd);
-		return ret;
-	}
-	if (errno != ENOENT)
-		return -errno;
-	ret = make(key);
-	if (ret)
-		return ret;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	ret = write_key(fd, key);
-	if (close(fd) && !ret)
-		ret = -errno;
-	if (ret)
-		unlink(path);
+	ret = read_key(fd, key);
+	close(fd);
 	return ret;
+}
+
+/* Under another name, so that the file is whole from its beginning. */
+static int make_file(const char *path, const uint8_t key[PSEUDONYM_KEY])
+{
+	char *name;
+	int fd, ret;
+
+	if (asprintf(&name, "%s.%d", path, getpid()) < 0)
+		return -ENOMEM;
+	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	ret = fd < 0 ? -errno : write_key(fd, key);
+	if (fd >= 0 && close(fd) && !ret)
+		ret = -errno;
+	if (!ret && link(name, path))
+		ret = -errno;
+	if (fd >= 0)
+		unlink(name);
+	free(name);
+	return ret;
+}
+
+/* Makes the file if it is missing. */
+static int get(const char *path, uint8_t key[PSEUDONYM_KEY])
+{
+	int ret = read_file(path, key);
+
+	if (ret != -ENOENT)
+		return ret;
+	ret = make(key);
+	if (!ret)
+		ret = make_file(path, key);
+	return ret == -EEXIST ? read_file(path, key) : ret; /* another process has made it */
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return a && b && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
 }
 
 static const char *reason(int error)
@@ -111,15 +137,20 @@ static const char *reason(int error)
 	case -EINVAL:
 		return "it has no key, which is 64 hexadecimal digits; a file that is missing is "
 		       "made";
+	case -EEXIST: return "the result has the same name; choose another one";
 	default: return strerror(-error);
 	}
 }
 
-struct pseudonyms *key_open(const char *command, const char *path)
+struct pseudonyms *key_open(const char *command, const char *path, const char *output)
 {
 	uint8_t key[PSEUDONYM_KEY];
 	int ret = path ? get(path, key) : make(key);
-	struct pseudonyms *p = ret ? NULL : pseudonyms_new(key);
+	struct pseudonyms *p;
+
+	if (!ret && is_same(path, output))
+		ret = -EEXIST;
+	p = ret ? NULL : pseudonyms_new(key);
 
 	explicit_bzero(key, sizeof(key));
 	if (ret)

@@ -7,7 +7,8 @@
 
 /* Reads the key of a file: 64 hexadecimal digits, and a line end. A file that is missing is made,
  * with a random key, mode 0600. path: NULL for a random key, which is lost at the end. NULL after
- * printing why: the file may be read by others, is another user's, or has no key. */
-struct pseudonyms *key_open(const char *command, const char *path);
+ * printing why: the file may be read by others, is another user's, has no key, or is output, where
+ * the result goes to. */
+struct pseudonyms *key_open(const char *command, const char *path, const char *output);
 
 #endif

@@ -2,6 +2,7 @@
 /* Files with keys. */
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/test_util.h"
@@ -18,14 +19,14 @@ static void one_that_is_missing_is_made(void **state)
 	struct stat st;
 
 	test_folder_enter();
-	p = key_open("test", "key");
+	p = key_open("test", "key", NULL);
 	assert_non_null(p);
 	pseudonym_ipv4(p, in, first);
 	pseudonyms_free(p);
 	assert_int_equal(stat("key", &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	assert_int_equal(st.st_size, 65);
-	p = key_open("test", "key");
+	p = key_open("test", "key", NULL);
 	assert_non_null(p);
 	pseudonym_ipv4(p, in, again);
 	pseudonyms_free(p);
@@ -44,7 +45,7 @@ static void a_key_as_text(void **state)
 	for (size_t len = 64; len <= 65; len++) {
 		test_write("key", TEXT, len);
 		chmod("key", 0400);
-		p = key_open("test", "key");
+		p = key_open("test", "key", NULL);
 		q = pseudonyms_new(key);
 		assert_non_null(p);
 		pseudonym_ipv4(p, in, a);
@@ -74,20 +75,48 @@ static void refused(void **state)
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		test_write("key", cases[i].text, strlen(cases[i].text));
 		chmod("key", cases[i].mode);
-		assert_null(key_open("test", "key"));
+		assert_null(key_open("test", "key", NULL));
 		assert_non_null(strstr(message_last(), cases[i].message));
 		unlink("key");
 	}
+	/* Also one that is made for it. */
+	assert_null(key_open("test", "key", "./key"));
+	assert_non_null(strstr(message_last(), "the result has the same name"));
+	unlink("key");
 	mkdir("folder", 0700);
-	assert_null(key_open("test", "folder"));
+	assert_null(key_open("test", "folder", NULL));
 	rmdir("folder");
-	assert_null(key_open("test", "folder/key"));
+	assert_null(key_open("test", "folder/key", NULL));
+	test_folder_leave();
+}
+
+/* Each has the same key, which is whole at any time. */
+static void made_by_several_at_once(void **state)
+{
+	pid_t pids[8];
+	int status;
+
+	test_folder_enter();
+	for (unsigned round = 0; round < 20; round++) {
+		fflush(NULL);
+		for (unsigned i = 0; i < 8; i++) {
+			pids[i] = fork();
+			if (!pids[i])
+				_exit(!key_open("test", "key", NULL));
+		}
+		for (unsigned i = 0; i < 8; i++) {
+			assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+			assert_int_equal(status, 0);
+		}
+		assert_int_equal(unlink("key"), 0);
+	}
 	test_folder_leave();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(made_by_several_at_once),
 		cmocka_unit_test(one_that_is_missing_is_made),
 		cmocka_unit_test(a_key_as_text),
 		cmocka_unit_test(refused),

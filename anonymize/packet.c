@@ -161,12 +161,10 @@ static void take_pppoe(struct pass *p, struct rest *r)
 }
 
 /* IEEE 802.2: 1 | 1 | control 1, and with SNAP: 3 | EtherType 2. */
-static void take_llc(struct pass *p, uint16_t len, struct rest *r)
+static void take_llc(struct pass *p, struct rest *r)
 {
-	const uint8_t *at;
+	const uint8_t *at = pass_take(p, r, 3);
 
-	rest_limit(r, len);
-	at = pass_take(p, r, 3);
 	if (!at || at[0] != 0xaa || at[1] != 0xaa || at[2] != 3)
 		return;
 	at = pass_take(p, r, 5);
@@ -188,8 +186,21 @@ void pass_by_type(struct pass *p, uint16_t type, struct rest *r)
 	}
 }
 
+/* Numbers below EtherTypes: a length in Ethernet, in cooked captures a kind of packets, of which
+ * one is that of 802.2. */
+#define COOKED_LLC 4
+
+static void take_small(struct pass *p, uint16_t type, bool cooked, struct rest *r)
+{
+	if (cooked && type != COOKED_LLC)
+		return;
+	if (!cooked)
+		rest_limit(r, type);
+	take_llc(p, r);
+}
+
 /* Tags, and the EtherType. */
-static void take_type(struct pass *p, struct rest *r)
+static void take_type(struct pass *p, bool cooked, struct rest *r)
 {
 	const uint8_t *at = r->p;
 	struct link_type l = {0};
@@ -199,7 +210,7 @@ static void take_type(struct pass *p, struct rest *r)
 	if (!l.has_type)
 		return;
 	if (l.type < TYPE_MIN)
-		take_llc(p, l.type, r);
+		take_small(p, l.type, cooked, r);
 	else
 		pass_by_type(p, l.type, r);
 }
@@ -212,7 +223,7 @@ void pass_ethernet(struct pass *p, struct rest *r)
 		return;
 	pass_mac(p, at);
 	pass_mac(p, at + 6);
-	take_type(p, r);
+	take_type(p, false, r);
 }
 
 /* ---- link types ---- */
@@ -248,7 +259,7 @@ static void take_sll(struct pass *p, struct rest *r)
 		return;
 	pass_keep(p, at, 6);
 	take_sll_address(p, be16(at + 2), be16(at + 4), at + 6);
-	take_type(p, r);
+	take_type(p, true, r);
 }
 
 /* EtherType 2 | 2 | interface 4 | hardware 2 | type of the packet 1 | length 1 | address 8 */
@@ -263,7 +274,10 @@ static void take_sll2(struct pass *p, struct rest *r)
 	pass_keep(p, at, 12);
 	take_sll_address(p, be16(at + 8), at[11], at + 12);
 	if (!layer_is_tag(be16(at))) {
-		pass_by_type(p, be16(at), r);
+		if (be16(at) < TYPE_MIN)
+			take_small(p, be16(at), true, r);
+		else
+			pass_by_type(p, be16(at), r);
 		return;
 	}
 	/* The tag's number, and what follows it. */

@@ -227,6 +227,33 @@ static void payload_does_not_matter(void **state)
 	pseudonyms_free(names);
 }
 
+/* Frames on a CAN bus are of kind 12: that is not a length of 802.2. */
+static void cooked_kinds_are_no_lengths(void **state)
+{
+	static const uint8_t can[24] = {0, 1, 1, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 0x12,
+		0x34, 0x56, 0x78, 8, 0, 0, 0};
+	struct pseudonyms *names = pseudonyms_new(key);
+	uint8_t out[64];
+	size_t n = anonymize_packet(names, PAYLOAD_ZERO, 113, can, sizeof(can), sizeof(can), out);
+
+	assert_memory_equal(out + 16, (uint8_t[8]){0}, n - 16);
+	pseudonyms_free(names);
+}
+
+/* Its header claims nearly all bytes that there can be, which are zeros: no checksum takes long. */
+static void a_long_packet_costs_nothing(void **state)
+{
+	uint8_t in[46] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 0, 0, 0, 0, 0, 64,
+		132, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 0, 0, 0, 1, 2, 3, 4};
+	struct pseudonyms *names = pseudonyms_new(key);
+	uint8_t out[64];
+
+	/* It was 200 s. */
+	assert_true(
+		anonymize_packet(names, PAYLOAD_CUT, 1, in, sizeof(in), UINT32_MAX, out) > 14 + 20);
+	pseudonyms_free(names);
+}
+
 /* IPv4 and TCP behind the headers of other link types. */
 static void other_links(void **state)
 {
@@ -470,6 +497,8 @@ int main(void)
 		cmocka_unit_test(nothing_secret_is_left),
 		cmocka_unit_test(payload_does_not_matter),
 		cmocka_unit_test(other_links),
+		cmocka_unit_test(cooked_kinds_are_no_lengths),
+		cmocka_unit_test(a_long_packet_costs_nothing),
 		cmocka_unit_test(unknown_is_zeros),
 		cmocka_unit_test(checksums),
 		cmocka_unit_test(options_of_tcp),

@@ -8,6 +8,7 @@
 
 /* Fits the second-level cache together with its source, and the largest block. */
 #define SCRATCH (1u << 20)
+#define MADE    (SCRATCH + ANONYMIZE_MORE)
 
 int output_init(struct output *o, const struct output_options *options, uint32_t snaplen)
 {
@@ -17,7 +18,7 @@ int output_init(struct output *o, const struct output_options *options, uint32_t
 			.names = options->names, .payload = options->payload, .blocks.w.fd = -1}};
 	o->scratch = malloc(SCRATCH);
 	if (options->names)
-		o->anonymous = malloc(SCRATCH);
+		o->anonymous = malloc(MADE);
 	if (!o->scratch || (options->names && !o->anonymous) || ringtap_packets_create(&o->walk))
 		return -ENOMEM;
 	if (options->compress == COMPRESS_NONE)
@@ -139,7 +140,8 @@ static int put_block(struct output *o, const void *data, size_t len)
 static int put_anonymous_block(struct output *o, const void *data, size_t len)
 {
 	uint8_t *made = malloc(len + ANONYMIZE_MORE);
-	ssize_t n = made ? anonymize_blocks(&o->anonymizer, data, len, made) : -ENOMEM;
+	ssize_t n = made ? anonymize_blocks(&o->anonymizer, data, len, made, len + ANONYMIZE_MORE)
+			 : -ENOMEM;
 
 	if (n > 0)
 		n = put_block(o, made, (size_t)n);
@@ -177,7 +179,7 @@ static int make_anonymous(struct output *o, struct ringtap_run *run)
 		return -EBADMSG;
 	if (data != o->scratch)
 		memcpy(o->scratch, data, run->bytes);
-	n = anonymize_blocks(&o->anonymizer, o->scratch, run->bytes, o->anonymous);
+	n = anonymize_blocks(&o->anonymizer, o->scratch, run->bytes, o->anonymous, MADE);
 	if (n < 0)
 		return (int)n;
 	run->records = o->anonymous;

@@ -244,7 +244,7 @@ static int run_with(const struct anonymize_options *c)
 
 	if (ret)
 		message_print("anonymize: %s: %s", c->in, strerror(-ret));
-	else if (!(w.a.names = key_open("anonymize", c->key)) || open_output(&out, c))
+	else if (!(w.a.names = key_open("anonymize", c->key, c->out)) || open_output(&out, c))
 		ret = -EIO;
 	if (!ret) {
 		w.out = out.f;

@@ -166,7 +166,7 @@ static int record_all(struct record_config *cfg)
 	struct kernel_ports ports;
 	int status = STATUS_FAILED;
 
-	cfg->output.names = cfg->anonymize ? key_open("record", cfg->key) : NULL;
+	cfg->output.names = cfg->anonymize ? key_open("record", cfg->key, cfg->path) : NULL;
 	if (cfg->anonymize && !cfg->output.names)
 		return status;
 	if (!kernel_ports_begin(&ports, &cfg->capture))
