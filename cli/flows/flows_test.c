@@ -72,9 +72,9 @@ static void views_have_their_names(void **state)
 		{"--once --json --sample 1 --view host app0", "10.0.0.1"},
 		{"--once --json --sample 1 --view pair app0", "10.0.0.1 <> 10.0.0.2"},
 		{"--once --json --sample 1 --view port app0", "UDP 53"},
-		{"--once --json --sample 1 --view protocol app0", "UDP"},
-		{"--once --json --sample 1 --view vlan app0", "none"},
-		{"--once --json --sample 1 --view dscp app0", "CS0"},
+		{"--once --json --sample 1 --view protocol app0", "IPv4 UDP"},
+		{"--once --json --sample 1 --view vlan app0", "no VLAN"},
+		{"--once --json --sample 1 --view dscp app0", "DSCP 0"},
 	};
 
 	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
