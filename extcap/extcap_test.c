@@ -280,7 +280,7 @@ static void another_host_gets_the_options(void **state)
 		STATUS_OK);
 	assert_text("f", "record\n-q\n-w\n-\n");
 	assert_text("words",
-		"-T\n-o\nBatchMode=yes\n-o\nConnectTimeout=10\n--\nr1\nringtap record -q -w -\n");
+		"-T\n-o\nBatchMode=yes\n-o\nServerAliveInterval=15\n--\nr1\nringtap record -q -w -\n");
 	assert_int_equal(
 		run_extcap("--capture --fifo f --extcap-interface ringtap-ssh --host -oX=y "
 			   "--ssh-port 2222 --user me --key k --target it's;ls$(ls):0 --direction "

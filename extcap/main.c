@@ -32,9 +32,10 @@ static const struct option_def options[] = {
 		"List the ports of all applications that carry the probe"},
 	{OPTION_SET(OPT_VERSION), OPTION_TEXT, 0, "extcap-version", "VERSION", NULL, 0, 0,
 		"Wireshark's version (ignored)"},
-	{TO(interface), OPTION_TEXT, 0, "extcap-interface", "ringtap:APP[:PORT]", NULL, 0, 0,
+	{TO(interface), OPTION_TEXT, 0, "extcap-interface", "ringtap:APP[:PORT]|ringtap-ssh", NULL,
+		0, 0,
 		"The interface for the next options; without PORT, all ports of the application, "
-		"also those that appear later"},
+		"also those that appear later; ringtap-ssh: ports of another host"},
 	{TO(dlts), OPTION_FLAG, 0, "extcap-dlts", NULL, NULL, 0, 0, "Print its link type"},
 	{TO(config), OPTION_FLAG, 0, "extcap-config", NULL, NULL, 0, 0,
 		"Print the options for capturing there"},

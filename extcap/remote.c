@@ -80,10 +80,10 @@ static int open_pipe(const char *path)
 	return fd < 0 || dup2(fd, STDOUT_FILENO) < 0 ? -errno : 0;
 }
 
-/* No shell of this host sees an argument. Nobody could answer a question of ssh. */
+/* Arguments pass through no shell of this host. ssh has no terminal to ask for a password. */
 static void run_ssh(const struct extcap *e, char *command)
 {
-	char *argv[16] = {"ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
+	char *argv[16] = {"ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15"};
 	unsigned n = 6;
 	const struct {
 		char *option;

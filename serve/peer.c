@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
-#include <netdb.h>
+#include <net/if.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,8 +51,9 @@ static bool is_v4(const uint8_t address[16])
 	return !memcmp(address, mapped, sizeof(mapped));
 }
 
-/* sock_diag(7): the socket whose own end is peer. */
-static void fill_query(struct inet_diag_req_v2 *q, const struct end *peer, const struct end *own)
+/* sock_diag(7): the socket whose own end is peer, and that is bound to a device, if any. */
+static void fill_query(
+	struct inet_diag_req_v2 *q, const struct end *peer, const struct end *own, unsigned device)
 {
 	unsigned skip = is_v4(peer->address) ? sizeof(mapped) : 0;
 
@@ -60,6 +62,7 @@ static void fill_query(struct inet_diag_req_v2 *q, const struct end *peer, const
 		.idiag_states = UINT32_MAX,
 		.id = {.idiag_sport = peer->port,
 			.idiag_dport = own->port,
+			.idiag_if = device,
 			.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}};
 	memcpy(q->id.idiag_src, peer->address + skip, 16 - skip);
 	memcpy(q->id.idiag_dst, own->address + skip, 16 - skip);
@@ -75,14 +78,14 @@ static bool has_user(const struct inet_diag_msg *m)
 }
 
 /* 0; -ENOENT: this network namespace has no such socket; or another -errno. */
-static int user_of(const struct end *peer, const struct end *own, uid_t *uid)
+static int ask(const struct end *peer, const struct end *own, unsigned device, uid_t *uid)
 {
 	struct {
 		struct nlmsghdr h;
 		struct inet_diag_req_v2 q;
-	} ask = {.h = {.nlmsg_len = sizeof(ask),
-			 .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			 .nlmsg_flags = NLM_F_REQUEST}};
+	} query = {.h = {.nlmsg_len = sizeof(query),
+			   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			   .nlmsg_flags = NLM_F_REQUEST}};
 	union {
 		struct nlmsghdr h;
 		uint8_t bytes[1024];
@@ -94,9 +97,9 @@ static int user_of(const struct end *peer, const struct end *own, uid_t *uid)
 
 	if (fd < 0)
 		return -errno;
-	fill_query(&ask.q, peer, own);
-	n = send(fd, &ask, sizeof(ask), 0);
-	if (n == sizeof(ask))
+	fill_query(&query.q, peer, own, device);
+	n = send(fd, &query, sizeof(query), 0);
+	if (n == sizeof(query))
 		n = recv(fd, &got, sizeof(got), 0);
 	if (n < 0)
 		ret = -errno;
@@ -111,10 +114,40 @@ static int user_of(const struct end *peer, const struct end *own, uid_t *uid)
 	return 0;
 }
 
-static bool is_loopback(const uint8_t address[16])
+/* A socket that is bound to a device is found by that only. */
+static int user_of(const struct end *peer, const struct end *own, uid_t *uid)
 {
-	return is_v4(address) ? address[sizeof(mapped)] == 127
-			      : !memcmp(address, &in6addr_loopback, 16);
+	struct if_nameindex *devices;
+	int ret = ask(peer, own, 0, uid);
+
+	if (ret != -ENOENT || !(devices = if_nameindex()))
+		return ret;
+	for (struct if_nameindex *d = devices; ret == -ENOENT && d->if_index; d++)
+		ret = ask(peer, own, d->if_index, uid);
+	if_freenameindex(devices);
+	return ret;
+}
+
+/* An address of an interface of this host. True also where that cannot be known. */
+static bool is_own(const uint8_t address[16])
+{
+	unsigned skip = is_v4(address) ? sizeof(mapped) : 0;
+	struct ifaddrs *all;
+	bool own = skip && address[skip] == 127; /* all of 127.0.0.0/8 */
+
+	if (getifaddrs(&all))
+		return true;
+	for (const struct ifaddrs *i = all; i && !own; i = i->ifa_next) {
+		const struct sockaddr_in *v4 = (const void *)i->ifa_addr;
+		const struct sockaddr_in6 *v6 = (const void *)i->ifa_addr;
+
+		if (!i->ifa_addr || i->ifa_addr->sa_family != (skip ? AF_INET : AF_INET6))
+			continue;
+		own = skip ? !memcmp(address + skip, &v4->sin_addr, 4)
+			   : !memcmp(address, &v6->sin6_addr, 16);
+	}
+	freeifaddrs(all);
+	return own;
 }
 
 static void write_name(const struct end *e, char name[PEER_NAME_LEN])
@@ -142,7 +175,7 @@ static int find_tcp(int fd, struct peer *p)
 		return 0;
 	}
 	/* Its socket may have ended, and a kernel may lack tcp_diag. */
-	p->here = is_loopback(peer.address) || !memcmp(peer.address, own.address, 16);
+	p->here = is_own(peer.address);
 	return 0;
 }
 

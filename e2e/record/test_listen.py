@@ -28,7 +28,7 @@ def listen(closing, app, *args, address="127.0.0.1:0", namespace=None):
 def test_tshark_reads_it_beside_other_clients(app, closing, tmp_path):
     """Each client has all packets from its connection on; one that is killed costs the others nothing."""
     server, port = listen(closing, app)
-    assert not sessions(app)  # nothing is captured for nobody
+    assert not sessions(app)  # without a client nothing is captured
     reader = [sys.executable, "-c", READ, "127.0.0.1", port]
     out = tmp_path / "tshark.pcapng"
     tshark = closing(Proc(["tshark", "-i", f"TCP@127.0.0.1:{port}", "-c", COUNT, "-w", out]))

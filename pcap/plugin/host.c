@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "host.h"
 #include "pcap/real.h"
 
 struct host host;
-static const void *caller;
+static const void *_Atomic caller;
 static void *library;
 static bool complete = true;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -38,8 +39,9 @@ static void find(void)
 
 bool host_find(const void *address)
 {
-	if (!caller)
-		caller = address;
+	const void *none = NULL;
+
+	atomic_compare_exchange_strong(&caller, &none, address);
 	pthread_once(&once, find);
 	return complete;
 }

@@ -55,14 +55,14 @@ static int get_nonblock(pcap_t *p)
 {
 	char err[PCAP_ERRBUF_SIZE];
 
-	return pcap_getnonblock(ours(p), err);
+	return result(p, pcap_getnonblock(ours(p), err));
 }
 
 static int set_nonblock(pcap_t *p, int nonblock)
 {
 	char err[PCAP_ERRBUF_SIZE];
 
-	return pcap_setnonblock(ours(p), nonblock, err);
+	return result(p, pcap_setnonblock(ours(p), nonblock, err));
 }
 
 static int stats(pcap_t *p, struct pcap_stat *s)

@@ -343,7 +343,7 @@ static uint64_t last_of(const struct ringtap_capture *cap, const struct rt_in *i
 		return last_ns;
 	chunk = in->data + ((uint64_t)id << in->shift);
 	memcpy(&len, chunk + end - sizeof(len), sizeof(len));
-	if (len > end || rt_record_read(chunk + end - len, len, &r))
+	if (len > end || len % 4 || rt_record_read(chunk + end - len, len, &r))
 		return last_ns;
 	return r.ns < in->now_ns ? r.ns : in->now_ns;
 }
