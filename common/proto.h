@@ -194,7 +194,7 @@ static_assert(sizeof(struct rt_msg_sample) == 24, "ends a message");
  * RT_IDS_FATES. */
 #define RT_FIRST_MAX      (1u << 31)
 #define RT_FIRST_BITS_MIN 8u
-#define RT_FIRST_BITS_MAX 16u /* as large as the counters of all taps that there can be */
+#define RT_FIRST_BITS_MAX 14u /* 256 KiB for each thread; for late ones it is the application's */
 struct rt_msg_first {
 	uint32_t limit;   /* 1 to RT_FIRST_MAX */
 	uint8_t packets;  /* 1: the limit is in packets; 0: in bytes on the wire */

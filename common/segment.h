@@ -49,6 +49,7 @@
 
 #define RT_NAME_LEN 64
 
+#define RT_LINKTYPE_RAW      101u
 #define RT_LINKTYPE_ETHERNET 1u /* pcapng, LINKTYPE_ETHERNET; 0 in all structures here */
 
 enum rt_fd { RT_FD_SEGMENT, RT_FD_DATA, RT_FD_TAILS, RT_FD_COUNT };

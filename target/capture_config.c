@@ -123,8 +123,11 @@ int capture_config_check(struct capture_config *c)
 	if (c->options.first_flows & (c->options.first_flows - 1))
 		return message_fail(-EINVAL,
 			"%s: --first-flows %u: not a power of two; give 256, 512 and so on up to "
-			"65536",
-			c->command, c->options.first_flows);
+			"%d",
+			c->command, c->options.first_flows, FIRST_FLOWS_MAX);
+	if (c->options.first_flows && !c->options.first)
+		return message_fail(-EINVAL,
+			"%s: --first-flows: is for --first; add it, or leave it out", c->command);
 	c->options.first_inner = c->inner;
 	if (!c->iface_count)
 		c->ifaces[c->iface_count++] = c->defaults;

@@ -57,6 +57,28 @@ static int put(struct extraction *x, const struct block *b)
 	return 0;
 }
 
+/* Also programs that no application would run: with loops, or longer. */
+static int compile_plain(
+	struct extraction *x, struct filter *f, uint16_t linktype, char *err, size_t size)
+{
+	pcap_t *pcap = pcap_open_dead(filter_dlt(linktype), RINGTAP_SNAPLEN_MAX);
+	struct bpf_program made;
+	int ret;
+
+	*f = (struct filter){0};
+	if (!pcap)
+		return -ENOMEM;
+	ret = ringtap_filter_compile(
+		pcap_compile, x->tags, pcap, &made, x->expression, 1, PCAP_NETMASK_UNKNOWN);
+	if (ret)
+		snprintf(err, size, "%s", pcap_geterr(pcap));
+	else /* both are freed by free() */
+		*f = (struct filter){
+			.insns = (struct ringtap_insn *)made.bf_insns, .len = made.bf_len};
+	pcap_close(pcap);
+	return ret ? -EINVAL : 0;
+}
+
 static int compile(struct extraction *x, uint16_t linktype)
 {
 	unsigned n = x->type_count;
@@ -65,8 +87,9 @@ static int compile(struct extraction *x, uint16_t linktype)
 
 	if (n == TYPES_MAX)
 		return -E2BIG;
-	ret = filter_compile_inner(
-		&x->filters[n], x->inner, x->expression, x->tags, linktype, err, sizeof(err));
+	ret = x->inner ? filter_compile_inner(&x->filters[n], true, x->expression, x->tags,
+				 linktype, err, sizeof(err))
+		       : compile_plain(x, &x->filters[n], linktype, err, sizeof(err));
 	if (ret)
 		message_print(
 			"flight extract: filter '%s': %s; see pcap-filter(7)", x->expression, err);

@@ -492,6 +492,10 @@ static int check_ids(const struct record_config *c)
 	if (c->capture.options.mbufs && c->output.pcap)
 		return message_fail(-EINVAL,
 			"record: --metadata: pcap files have no place for it; leave out -P");
+	if (c->capture.options.ids && c->capture.options.first)
+		return message_fail(-EINVAL,
+			"record: --first: cuts received and sent packets by themselves, so ids "
+			"would show packets as not sent; leave out --first or --ids");
 	if (!c->capture.options.ids)
 		return 0;
 	if (c->output.pcap)

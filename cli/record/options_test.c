@@ -247,7 +247,7 @@ static void mistakes_are_named(void **state)
 		{"--first 3G/flow", "unknown limit"},
 		{"--first 1x/flow", "unknown limit"},
 		{"--first 1/flows", "unknown limit"},
-		{"--first 1/flow --first-flows 128", "give 256 to 65536"},
+		{"--first 1/flow --first-flows 128", "give 256 to 16384"},
 		{"--first 1/flow --first-flows 1000", "1000: not a power of two"},
 		{"-q=1", "="},
 		{"--json=1", "--json: takes no value"},

@@ -91,6 +91,8 @@ static bool find_ip(const struct rt_first *f, bool ethernet, struct rest r, stru
 		struct layer_ip inner;
 		uint16_t type;
 
+		if (ip->fragment) /* the first one is where the others are */
+			break;
 		if (!tunnel_enter(ip, &r, &type, &vni) && !tunnel_enter_gtp(ip, &r, &type))
 			break;
 		if (!layer_ip(&inner, type == TYPE_FRAME ? skip_ethernet(&r) : type, &r))

@@ -48,6 +48,7 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 	uint16_t queue, struct rt_hook *hook)
 {
 	const struct rt_session_if *f = &s->ifs[if_index];
+	bool ethernet = !f->port.linktype || f->port.linktype == RT_LINKTYPE_ETHERNET;
 	struct rt_tap *t = calloc(1, sizeof(*t));
 	const struct rt_given *given;
 
@@ -66,8 +67,10 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 		.sampled = s->sampler,
 		.mbufs = s->flags & RT_OPEN_MBUFS,
 		.lengths = s->flags & RT_OPEN_LENGTHS,
-		.first = s->flags & RT_OPEN_FIRST,
-		.raw = f->port.linktype && f->port.linktype != RT_LINKTYPE_ETHERNET,
+		/* Packets of cooked captures are whole. */
+		.first = s->flags & RT_OPEN_FIRST &&
+			 (ethernet || f->port.linktype == RT_LINKTYPE_RAW),
+		.raw = !ethernet,
 		.ids = s->ids & (RT_IDS_ON | RT_IDS_INFER | RT_IDS_FATES | RT_IDS_EVENTS),
 		.id_source = (uint64_t)(s->ids >> RT_IDS_SOURCE_SHIFT) << RT_ID_SOURCE_SHIFT,
 		.nic_ts_offset = -1};
