@@ -2,6 +2,7 @@
 """The packets that --first keeps are those that an independent parser keeps, in packets of the corpus."""
 
 import json
+import random
 from collections import Counter
 from ipaddress import ip_address
 from struct import unpack_from
@@ -140,7 +141,7 @@ def in_udp(data):
 
 def inside(packet):
     """The packet in a tunnel; None: there is none."""
-    if not packet.whole or packet.offset:
+    if not packet.whole or packet.offset or packet.more:
         return None
     parsers = {17: in_udp, 47: gre, 4: lambda data: (0x0800, data), 41: lambda data: (0x86DD, data)}
     below = parsers.get(packet.protocol, lambda data: None)(packet.payload)
@@ -173,12 +174,18 @@ CASES = {
     "metadata": (("--first", "1k/flow", "--metadata", "--cut", "headers"), {"limit": 1024}),
 }
 SMALL = ("--first", "3p/flow", "--first-flows", "256")
+# So few that a set of the largest table has more than its four once in 100,000 runs: places are chosen by a secret.
+FLOWS = 200
 
 
 @pytest.fixture(scope="module")
 def source(corpus_files, tmp_path_factory):
     frames = [f for path in corpus_files for f in pcap.frames(path) if 14 <= len(f) <= 9000]
-    return pcap.write(tmp_path_factory.mktemp("first") / "some.pcap", frames[:: max(len(frames) // 20000, 1)])
+    frames = frames[:: max(len(frames) // 20000, 1)]
+    flows = {flow_of(frame, True) for frame in frames} - {None}
+    chosen = {None, *random.Random(1).sample(sorted(flows, key=repr), min(len(flows), FLOWS))}
+    frames = [frame for frame in frames if flow_of(frame, True) in chosen]
+    return pcap.write(tmp_path_factory.mktemp("first") / "some.pcap", frames)
 
 
 def test_as_an_independent_parser(testpmd, record, source):
@@ -190,7 +197,7 @@ def test_as_an_independent_parser(testpmd, record, source):
     )
     common = ("--on-full", "wait", "--buffer", "4M", "--json")
     recorders = {
-        name: record(pmd, *common, "--first-flows", "65536", *options, ports=["net_pcap0"])
+        name: record(pmd, *common, "--first-flows", "16384", *options, ports=["net_pcap0"])
         for name, (options, _) in CASES.items()
     }
     small = record(pmd, *common, *SMALL, ports=["net_pcap0"])
