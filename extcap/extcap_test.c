@@ -37,7 +37,7 @@ static const char *printed;
 static int extcap(const char *line)
 {
 	static char copy[512]; /* options keep pointers into it until the next call */
-	char *argv[32] = {"ringtap-extcap"};
+	char *argv[64] = {"ringtap-extcap"};
 	int argc = 1, status;
 
 	snprintf(copy, sizeof(copy), "%s", line);
@@ -270,8 +270,9 @@ static void assert_text(const char *file, const char *text)
 /* Both shells pass on what Wireshark gives, quotes and all; ssh runs the command as sshd does. */
 static void another_host_gets_the_options(void **state)
 {
-	char *path = getenv("PATH"), *before = strdup(path ? path : "");
+	char before[1024];
 
+	snprintf(before, sizeof(before), "%s", getenv("PATH") ? getenv("PATH") : "");
 	write_program("ssh",
 		"#!/bin/sh\nfor word; do echo \"$word\"; done >words\nexec sh -c \"$word\"\n");
 	write_program("ringtap", "#!/bin/sh\nfor word; do echo \"$word\"; done\n");
@@ -295,7 +296,6 @@ static void another_host_gets_the_options(void **state)
 	assert_int_equal(run_extcap("--capture --fifo f --extcap-interface ringtap-ssh --host r1"),
 		STATUS_FAILED);
 	setenv("PATH", before, 1);
-	free(before);
 	assert_int_equal(extcap("--capture --fifo f --extcap-interface ringtap-ssh"), STATUS_USAGE);
 	assert_non_null(strstr(message_last(), "ringtap-ssh: no host; give --host"));
 	assert_int_equal(extcap("--capture --fifo no/f --extcap-interface ringtap-ssh --host r1"),

@@ -99,15 +99,16 @@ static void the_table_fits(void **state)
 /* A packet that a filter refused, or that was lost, is in no flow, but counted. */
 static void what_is_not_counted_is_named(void **state)
 {
-	json_t *j;
+	json_t *j, *counts;
 
 	fake.filtered = 7;
 	fake.lost_later = 3;
-	j = json_object_get(
-		test_application(&cmd_flows, "--once --json --sample 1 -f udp app0"), "counts");
-	assert_int_equal(test_number(j, "seen"), 160);
-	assert_int_equal(test_number(j, "filtered"), 7);
-	assert_int_equal(test_number(j, "lost"), 3);
+	j = test_application(&cmd_flows, "--once --json --sample 1 -f udp app0");
+	counts = json_object_get(j, "counts");
+	assert_int_equal(test_number(counts, "seen"), 160);
+	assert_int_equal(test_number(counts, "filtered"), 7);
+	assert_int_equal(test_number(counts, "lost"), 3);
+	json_decref(j);
 }
 
 int main(void)

@@ -259,10 +259,10 @@ static int parse_limited(const struct limited *m)
 
 static void test_limits_of_flows_are_checked(void **state)
 {
-	static const struct rt_msg_first fine[] = {{1, 0, 0, 8, 0}, {RT_FIRST_MAX, 1, 1, 16, 0}},
+	static const struct rt_msg_first fine[] = {{1, 0, 0, 8, 0}, {RT_FIRST_MAX, 1, 1, 14, 0}},
 					 bad[] = {{0, 0, 0, 8, 0}, {RT_FIRST_MAX + 1, 0, 0, 8, 0},
 						 {1, 2, 0, 8, 0}, {1, 0, 2, 8, 0}, {1, 0, 0, 7, 0},
-						 {1, 0, 0, 17, 0}, {1, 0, 0, 8, 1}};
+						 {1, 0, 0, 15, 0}, {1, 0, 0, 8, 1}};
 	struct limited m = {good(), {.secret = {1, 2}, .every = 4}, fine[0]};
 
 	m.m.open.flags = RT_OPEN_SAMPLE | RT_OPEN_FIRST;
