@@ -147,7 +147,7 @@ static int put_packet(struct work *w, pcap_dumper_t *to, uint16_t linktype,
 	pcap_dump((uint8_t *)to, &made, w->buf);
 	w->packets++;
 	w->unknown += !anonymize_knows(linktype);
-	return ferror(w->out) ? -EIO : 0;
+	return !ferror(w->out) ? 0 : errno == EPIPE ? -EPIPE : -EIO;
 }
 
 static int copy_packets(struct work *w, pcap_t *from, const struct stream *s)
@@ -235,6 +235,14 @@ static int open_output(struct out_file *o, const struct anonymize_options *c)
 	return ret;
 }
 
+/* Whether the reader of standard output has closed it: it has what it wants. */
+static bool has_enough(const struct work *w, int ret)
+{
+	if (strcmp(w->c->out, "-"))
+		return false;
+	return ret == -EPIPE || (!ret && fflush(w->out) && errno == EPIPE);
+}
+
 /* The input is opened first: an output that exists stays as it is if that fails. */
 static int run_with(const struct anonymize_options *c)
 {
@@ -249,6 +257,11 @@ static int run_with(const struct anonymize_options *c)
 	if (!ret) {
 		w.out = out.f;
 		ret = copy(&w);
+		if (has_enough(&w, ret)) {
+			fclose(out.f);
+			out.f = NULL;
+			ret = 0;
+		}
 		/* The blocks before damage are good. */
 		if (out_file_close(&out, "anonymize", ret == -EBADMSG ? 0 : ret))
 			ret = -EIO;

@@ -32,6 +32,9 @@ STATUSES = [
     ("explain FILE", FAILED),  # without ids
     ("explain DIR/none", FAILED),
     ("explain", USAGE),
+    ("anonymize FILE -w DIR/anonymous", OK),
+    ("anonymize DIR/none -w DIR/anonymous", FAILED),
+    ("anonymize FILE", USAGE),
     ("archive", USAGE),
     ("archive moon", USAGE),
     ("archive --help", OK),
@@ -105,6 +108,7 @@ PRINTS = [
     "record -d -f tcp",
     "record -i APP -S",
     "record -i APP -w -",
+    "anonymize FILE -w -",
     "record -i APP -w - --compress zstd",
     "record -i APP -c 99 --json -w DIR/x",
     "explain FILE.ids",

@@ -5,6 +5,7 @@ of applications."""
 import platform
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from harness.fwd import FWD
 from harness.paths import PROBE_OBJECT as PROBE
 from harness.paths import probe_object
 from harness.pcapng import stat
-from harness.proc import check
+from harness.proc import check, freeze
 from harness.ringtap import LOSS, sessions
 from harness.tracers import EVENTS, Bpftrace, bpftrace_missing, usdt_sites
 
@@ -148,7 +149,9 @@ def test_sessions_and_their_losses(app, record, listen):
     b = listen(app, "session_open", "session_close", "ring_full", "drop")
     recorder = record(app, *TINY, "--fail-on-loss")
     (session,) = sessions(app)
+    freeze(recorder.proc.pid)
     sent = app.rx(n=20000, len=200)[0] + app.tx(n=20000, len=200)[0]
+    recorder.proc.send_signal(signal.SIGCONT)
     recorder.finish(status=LOSS)
     counts = b.counts()
     who = (session["id"], recorder.proc.pid)
