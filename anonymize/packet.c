@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/link_types.h"
 #include "checksum.h"
 #include "pass.h"
 
@@ -228,18 +229,6 @@ void pass_ethernet(struct pass *p, struct rest *r)
 
 /* ---- link types ---- */
 
-enum {
-	LINK_NULL = 0,
-	LINK_ETHERNET = 1,
-	LINK_RAW_BSD = 12,
-	LINK_RAW_OPENBSD = 14,
-	LINK_RAW = 101,
-	LINK_LOOP = 108,
-	LINK_SLL = 113,
-	LINK_IPV4 = 228,
-	LINK_IPV6 = 229,
-	LINK_SLL2 = 276,
-};
 enum { HARDWARE_ETHERNET = 1, HARDWARE_LOOPBACK = 772 };
 
 /* An address of len bytes in a field of 8. */

@@ -2,21 +2,10 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "common/link_types.h"
 #include "identity.h"
 #include "packet.h"
 
-enum {
-	LINK_NULL = 0,
-	LINK_ETHERNET = 1,
-	LINK_RAW_BSD = 12,
-	LINK_RAW_OPENBSD = 14,
-	LINK_RAW = 101,
-	LINK_LOOP = 108,
-	LINK_SLL = 113,
-	LINK_IPV4 = 228,
-	LINK_IPV6 = 229,
-	LINK_SLL2 = 276,
-};
 enum { TYPE_ETHERNET = 0x6558, TYPE_PPPOE = 0x8864 };
 enum { TYPE_MPLS = 0x8847, TYPE_MPLS_MULTICAST = 0x8848 };
 enum { PPP_IP = 0x21, PPP_IPV6 = 0x57 };

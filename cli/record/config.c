@@ -465,6 +465,10 @@ static int check_anonymize(const struct record_config *c)
 		return message_fail(-EINVAL,
 			"record: --anonymize: leaves out all names and comments; leave out %s",
 			text);
+	if (c->anonymize && c->html)
+		return message_fail(-EINVAL,
+			"record: --anonymize: the page of --html has names of applications and "
+			"ports; leave out --html");
 	if (!c->anonymize && (c->key || c->output.payload != PAYLOAD_CUT))
 		return message_fail(-EINVAL,
 			"record: %s: for anonymous recordings; add --anonymize, or leave it out",

@@ -222,6 +222,7 @@ static void mistakes_are_named(void **state)
 		{"--compress zip", "zip"},
 		{"-P --capture-comment x", "-P"},
 		{"--anonymize --capture-comment x", "--capture-comment"},
+		{"--anonymize --html x", "the page of --html has names"},
 		{"--anonymize --ifname x", "--ifname"},
 		{"--anonymize -i a:0 --ifdescr x", "--ifdescr"},
 		{"--payload zero", "--payload"},
