@@ -8,7 +8,7 @@ import shlex
 import pytest
 from harness import pcap
 from harness.paths import REPO, RINGTAP
-from harness.proc import Proc
+from harness.proc import Proc, together
 
 FRAME = bytes.fromhex("02000000000102000000000208004500002e00000000401100000a0000010a000002") + bytes(26)
 
@@ -45,7 +45,7 @@ def assert_as_shown(it, expected):
 
 
 @pytest.mark.parametrize(
-    "mode, names", [("io", ["list", "flows", "record", "explain", "latency"]), ("rxonly", ["drops"])]
+    "mode, names", [("io", [["list"], ["flows"], ["record", "explain"], ["latency"]]), ("rxonly", [["drops"]])]
 )
 def test_output(testpmd, closing, tmp_path, mode, names):
     file = pcap.write(tmp_path / "in.pcap", [FRAME] * 512)
@@ -53,10 +53,13 @@ def test_output(testpmd, closing, tmp_path, mode, names):
     app = testpmd(source, "net_null0,no-rx=1", args=("--no-flush-rx",))
     app.cmd(f"set fwd {mode}")
     app.start()
-    for name in names:
+
+    def ask(name):
         words, expected = shown(name)
         short = ["--duration", "1200ms"] if name == "record" else []  # the last one holds: a smaller file
         assert_as_shown(start(closing, app, [*words, *short], tmp_path), expected)
+
+    together(lambda one: [ask(name) for name in one], names)
 
 
 def test_held(play, closing, tmp_path):

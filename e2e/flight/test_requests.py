@@ -102,11 +102,17 @@ def test_requests_reach_no_other_process(victim, tmp_path):
     assert "signalled" not in victim.output
 
 
-def test_refused_requests_fail(app, keep, tmp_path, closing):
-    """A request of which the recorder makes no incident ends with a failure and the reason."""
+@pytest.mark.nightly  # it takes ten seconds, which recorder/request_test.c has as well
+def test_a_recorder_that_waits_takes_no_request(tmp_path, closing):
     waiting = closing(Proc([RINGTAP, "flight", "no-such-app", "--wait", "-w", tmp_path / "waiting"]))
     waiting.expect("Waiting")
     request = closing(Proc([RINGTAP, "flight", "trigger", "--folder", tmp_path / "waiting"]))
+    assert request.wait() == FAILED and "may wait for its application" in request.output
+    assert [p.name for p in (tmp_path / "waiting").iterdir()] == [".recorder"]
+
+
+def test_refused_requests_fail(app, keep):
+    """A request of which the recorder makes no incident ends with a failure and the reason."""
     kept = keep(app, "--before", "1ms", "--after", "600s")
     for _ in range(16):
         flight.command("trigger", kept.folder)
@@ -119,8 +125,6 @@ def test_refused_requests_fail(app, keep, tmp_path, closing):
     kept.finish(status=FAILED)
     assert len(kept.folders()) == 16
     assert [p.name for p in kept.folder.iterdir() if p.is_file()] == [".recorder"]
-    assert request.wait() == FAILED and "may wait for its application" in request.output
-    assert [p.name for p in (tmp_path / "waiting").iterdir()] == [".recorder"]
 
 
 def test_http_requests(app, keep, closing, net):

@@ -70,7 +70,7 @@ def test_the_switch_is_as_before(site, frames, record):
     values, maps = slots.values(), slots.maps()
     sender = site.exchange(path, 1000)
     sender.expect("ready")
-    for i in range(4):
+    for i in range(2):
         recorder = record(site.ovs, ports=["vm0"])
         assert slots.values() != values and slots.maps() == maps
         if i % 2:

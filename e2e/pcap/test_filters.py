@@ -92,33 +92,20 @@ def test_record(app, record):
 
 
 def test_extcap(app, closing, tmp_path):
-    for expression in WAYS:
-        name = interface(app, "net_ring_a")
-        assert run([EXTCAP, "--extcap-interface", name, "--extcap-capture-filter", expression]).stdout == ""
-        it = closing(
-            Proc(
-                [
-                    EXTCAP,
-                    "--capture",
-                    "--extcap-interface",
-                    name,
-                    "--extcap-capture-filter",
-                    expression,
-                    "--buffer",
-                    BUFFER,
-                    "--fifo",
-                    tmp_path / str(len(WAYS[expression]) + len(expression)),
-                ]
-            )
-        )
-        until(lambda: any(s["start"] for s in sessions(app)), what="capture runs")
-        burst(app)
+    name = interface(app, "net_ring_a")
+    captures = {}
+    for i, expression in enumerate(WAYS):
+        filtered = [EXTCAP, "--extcap-interface", name, "--extcap-capture-filter", expression]
+        assert run(filtered).stdout == ""
+        fifo = tmp_path / str(i)
+        captures[expression] = fifo, closing(Proc([*filtered, "--capture", "--buffer", BUFFER, "--fifo", fifo]))
+    until(lambda: [bool(s["start"]) for s in sessions(app)] == [True] * len(WAYS), what="captures run")
+    burst(app)
+    for expression, (fifo, it) in captures.items():
         it.send_signal(signal.SIGINT)
         assert it.wait() == OK
-        assert sorted(
-            p.data for p in pcapng.read(tmp_path / str(len(WAYS[expression]) + len(expression))).packets
-        ) == sorted(expected(WAYS[expression]))
-        app.unhooked()
+        assert sorted(p.data for p in pcapng.read(fifo).packets) == sorted(expected(WAYS[expression]))
+    app.unhooked()
 
 
 def test_check_refuses_what_the_capture_refuses(app, record):

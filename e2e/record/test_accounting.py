@@ -36,7 +36,7 @@ def test_overload_of_a_tiny_ring(testpmd, record):
     the application's."""
     pmd = testpmd("net_null0", "net_null1", args=["--no-flush-rx"])
     recorder = record(pmd, *TINY, "-s", "64", "--fail-on-loss")
-    forwarded = forward(pmd, 1_000_000)
+    forwarded = forward(pmd, 250_000)
     recorder.finish(status=LOSS)
     file = recorder.file()
     for i, (seen, captured, lost) in enumerate(check_sums(file)):
