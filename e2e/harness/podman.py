@@ -13,7 +13,9 @@ from .proc import run
 
 # With a v2 hierarchy beside v1's, crun cannot delegate its control groups.
 WITHOUT_V2 = 'mountpoint -q /sys/fs/cgroup/unified && umount /sys/fs/cgroup/unified; exec "$@"'
-# Without one of the host's, podman asks for limits that may be above ours.
+# Without one of the host's, podman asks for limits that may be above ours. It lowers its own limits, too, and without
+# CAP_SYS_RESOURCE a container cannot have ours again.
+LIMIT_MAX = 4096
 LIMITS = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC}
 
 
@@ -37,7 +39,7 @@ class Podman:
         limits = [
             f"--ulimit={name}={soft}:{soft}"
             for name, number in LIMITS.items()
-            for soft in [max(resource.getrlimit(number)[0], -1)]
+            for soft in [min(resource.getrlimit(number)[0] % 2**63, LIMIT_MAX)]
         ]
         self._podman = [
             "unshare",
