@@ -17,7 +17,7 @@ AS_ROOT = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD))
 RUN_E2E = devtools/run_tests.py e2e $(if $(JOBS),--jobs $(JOBS))
 
 .PHONY: all probes matrix matrix-here builds vpp libpcap qemu kernels cross test-cross deps demo demo-incident check test nightly results test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
-	set-prefix install uninstall deb test-deb rpm dist distcheck dist-binary test-dist-binary compat clean
+	set-prefix install uninstall deb test-deb rpm dist image test-image distcheck dist-binary test-dist-binary compat clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -287,6 +287,19 @@ rpm:
 # The sources of this commit as a tarball, in build-dist/.
 dist: $(BUILD)/build.ninja
 	devtools/dist.sh $(BUILD) build-dist
+
+# An image of containers from them; BASE is a Debian by its digest, or a local image: docs/containers.md.
+BASE ?= docker.io/library/debian:bookworm-slim
+image: dist
+	devtools/deps.sh containers
+	podman build -f packaging/container/Containerfile --build-arg BASE=$(BASE) $(IMAGE_ARGS) -t ringtap build-dist
+
+# Makes it on a base of debootstrap, and uses it without rights.
+test-image: dist all
+	devtools/deps.sh test containers
+	$(SUDO) devtools/image.sh build-dist $(ROOTS)/image
+	$(AS_ROOT) RINGTAP_IMAGE=localhost/ringtap-test $(PYTHON) -m pytest e2e/containers/test_image.py $(PYTEST_ARGS); \
+		status=$$?; $(SUDO) podman image rm -f ringtap-test >/dev/null; exit $$status
 
 # Builds, tests, installs and uses them in a clean root, twice: both builds must be the same. 15 minutes.
 distcheck: $(BUILD)/build.ninja

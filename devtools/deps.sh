@@ -34,7 +34,7 @@ packages() {
 	# In a root: devtools/cross.sh. Libraries of arm64, tools of this machine.
 	cross) echo crossbuild-essential-arm64 qemu-user-static ccache $(packages build | tr ' ' '\n' |
 		sed -E 's/^(lib.*|systemtap-sdt)-dev$/&:arm64/; s/^python3-dev$/libpython3-dev:arm64/') ;;
-	# Not in CI: its tests of containers use unshare(1), and podman where it is installed.
+	# Not in CI, whose tests of containers use unshare(1), and podman where it is installed.
 	containers) echo podman crun buildah debootstrap ;;
 	bench) echo python3-matplotlib iftop pmacct softflowd ;;
 	bench-archive) echo tshark wireshark-common tcpdump zstd util-linux ;;

@@ -33,7 +33,7 @@ part() {
 	other) tests other e2e --ignore=e2e/lab --ignore=e2e/fwd --ignore=e2e/archive ;;
 	matrix) make matrix BUILD="$(realpath --relative-to=. "$build")" ;; # mounted with the checkout in roots
 	packages) make test-deb BUILD="$build" SUITE=bookworm && make test-deb BUILD="$build" SUITE=trixie &&
-		make compat distcheck dist-binary test-dist-binary BUILD="$(realpath --relative-to=. "$build")" ;;
+		make compat distcheck dist-binary test-dist-binary test-image BUILD="$(realpath --relative-to=. "$build")" ;;
 	qemu) make qemu BUILD="$build" ;;
 	kernels) make kernels BUILD="$build" ;;
 	cross) make test-cross BUILD="$(realpath --relative-to=. "$build")" ;;

@@ -35,11 +35,12 @@ os.environ["RINGTAP_CONTAINERS"] = "no"
 TOOLS = {"babeltrace", "podman", "bpftrace", "browser", "listen", "lttng", "ovs", "prom", "terminal"}
 SLOW_WEIGHT = 15  # seconds of a test that is marked so; others take about one
 
-# Targets of their own run them: `make test-deb`, `make matrix`, `make vpp`, `make libpcap`, `make soak`, `make test-spark`, and devtools/other-dpdk.sh.
+# Targets of their own run them: `make test-deb`, `make test-image`, `make matrix`, `make vpp`, `make libpcap`, `make soak`, `make test-spark`, and devtools/other-dpdk.sh.
 collect_ignore = [
     path
     for path, needs in (
         ("packages", "RINGTAP_PACKAGES"),
+        ("containers/test_image.py", "RINGTAP_IMAGE"),
         ("install/test_builds.py", "RINGTAP_DPDK_BUILDS"),
         ("install/test_other_dpdk.py", "RINGTAP_ROOTS"),
         ("pcap/test_plugin.py", "RINGTAP_LIBPCAP"),

@@ -36,18 +36,14 @@ class Podman:
             (sandbox.public(BUILD / "e2e"), BUILD / "e2e"),
             (sandbox.ALL_DRIVERS, sandbox.ALL_DRIVERS),
         ]
-        limits = [
+        self.limits = [
             f"--ulimit={name}={soft}:{soft}"
             for name, number in LIMITS.items()
             for soft in [min(resource.getrlimit(number)[0] % 2**63, LIMIT_MAX)]
         ]
+        self.own_mounts = ["unshare", "--mount", "sh", "-c", WITHOUT_V2, "sh"]
         self._podman = [
-            "unshare",
-            "--mount",
-            "sh",
-            "-c",
-            WITHOUT_V2,
-            "sh",
+            *self.own_mounts,
             "podman",
             "--root",
             str(self.folder / "root"),
@@ -62,7 +58,7 @@ class Podman:
             "--rm",
             "-i",
             "--network=none",
-            *limits,
+            *self.limits,
             "--tmpfs=/run:rw,mode=755",
             *(f"--volume={here}:{there}:ro" for here, there in shares if Path(here).exists()),
             *options,
