@@ -15,6 +15,7 @@ enum rt_metric_object {
 	RT_OBJECT_QUEUE,
 	RT_OBJECT_THREAD,
 	RT_OBJECT_POOL,
+	RT_OBJECT_RING,
 	RT_OBJECT_PAIR, /* latency between two ports */
 	RT_OBJECT_GAP,  /* a polling gap or a microburst */
 	/* Not of a snapshot, but of a flight recorder's answer, by the same keys. */
@@ -59,6 +60,8 @@ enum rt_unit {
 		"ports not shown: more than 64 since the first monitor, or ids too high")          \
 	M(APP, APP_POOLS, "uncounted_pools", "uncounted_mempools", GAUGE, COUNT,                   \
 		"mempools that are not shown: there were more than 64 since the first monitor")    \
+	M(APP, APP_RINGS, "uncounted_rings", "uncounted_rings", GAUGE, COUNT,                      \
+		"rings that are not shown: there were more than 128 since the first monitor")      \
 	M(APP, APP_LEFT_OUT, NULL, "samples_left_out", GAUGE, COUNT,                               \
 		"samples that are missing here: the application has more than it may; "            \
 		"--max-samples")                                                                   \
@@ -192,6 +195,20 @@ enum rt_unit {
 		"dpdk: from DPDK's heap; external: registered with DPDK, or unknown to it")        \
 	M(POOL, POOL_CHUNKS, "chunks", NULL, GAUGE, COUNT, "contiguous pieces of memory")          \
 	M(POOL, POOL_SOCKET, "socket", NULL, GAUGE, COUNT, "NUMA node; -1: any")                   \
+	M(RING, RING_NAME, "name", NULL, GAUGE, TEXT, "ring (rte_ring)")                           \
+	M(RING, RING_REMOVED, "removed", NULL, GAUGE, BOOL, "whether the ring was freed")          \
+	M(RING, RING_CAPACITY, "capacity", "ring_capacity_objects", GAUGE, COUNT,                  \
+		"objects that fit into the ring")                                                  \
+	M(RING, RING_USED, "used", "ring_used_objects", GAUGE, COUNT,                              \
+		"objects in the ring at the last sample")                                          \
+	M(RING, RING_SHARE, "used_share", NULL, GAUGE, SHARE, "the same, of its capacity")         \
+	M(RING, RING_PEAK, "max_used", NULL, GAUGE, COUNT,                                         \
+		"most objects at a sample of the interval, or of its last 1.6 s; samples are "     \
+		"50 ms apart")                                                                     \
+	M(RING, RING_PEAK_SHARE, "max_used_share", NULL, GAUGE, SHARE,                             \
+		"the same, of its capacity")                                                       \
+	M(RING, RING_HIGHEST, "highest", "ring_max_used_objects", GAUGE, COUNT,                    \
+		"most objects at any sample since the first monitor")                              \
 	M(PAIR, RX_PORT, "rx_port", NULL, GAUGE, TEXT, "port that received")                       \
 	M(PAIR, TX_PORT, "tx_port", NULL, GAUGE, TEXT, "port that sent")                           \
 	M(PAIR, TX_THREAD, "thread", NULL, GAUGE, TEXT, "thread that sent")                        \

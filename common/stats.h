@@ -27,6 +27,7 @@
 #define RT_STAT_THREADS  256 /* entries, by thread slot of the probe */
 #define RT_STAT_PORTS    64  /* entries; one that comes back takes its own */
 #define RT_STAT_POOLS    64  /* entries */
+#define RT_STAT_RINGS    128 /* entries */
 #define RT_STAT_BURSTS   512 /* burst sizes counted one by one: 0 … 512 */
 #define RT_STAT_LCORES   128 /* mempool caches */
 #define RT_STAT_PAIRS    128 /* blocks of (thread, receiving port, sending port, queue, size) */
@@ -46,7 +47,7 @@ enum {
 	RT_COLLECT_GAPS = 1 << 3,      /* longest iterations: reads the TSC at every poll */
 	RT_COLLECT_LATENCY = 1 << 4,   /* from receive to send */
 	RT_COLLECT_ADDRESSES = 1 << 5, /* samples of buffer addresses */
-	RT_COLLECT_POOLS = 1 << 6,     /* mempools; costs the polling threads nothing */
+	RT_COLLECT_POOLS = 1 << 6,     /* mempools, rings; costs the polling threads nothing */
 	RT_COLLECT_INTERVALS = 1 << 7, /* logs of what GAPS and BUSY find */
 	RT_COLLECT_SPLIT = 1 << 8,     /* latencies by sending queue and length of packets */
 	RT_COLLECT_COUNT = 9,
@@ -90,7 +91,10 @@ struct rt_stat_header {
 	uint64_t log_offset;       /* struct rt_stat_log[RT_STAT_LOGS]; 0: an earlier probe */
 	uint64_t interval_cycles;  /* shorter ones are not logged */
 	uint64_t no_log_intervals; /* that found no log; control thread, about twice a second */
-	uint8_t reserved1[56];
+	uint64_t ring_offset;      /* struct rt_stat_ring[RT_STAT_RINGS]; 0: an earlier probe */
+	uint32_t ring_count;       /* control thread; release, as pool_count */
+	uint32_t rings_beyond;
+	uint8_t reserved1[40];
 };
 static_assert(sizeof(struct rt_stat_header) == 256, "statistics header is 256 bytes");
 
@@ -284,6 +288,23 @@ struct rt_stat_pool {
 	uint8_t reserved[80];
 };
 static_assert(sizeof(struct rt_stat_pool) == 512, "pool entry");
+
+#define RT_STAT_RECENT 32 /* samples that a ring keeps */
+
+/* Control thread. A ring of the same name and capacity uses the entry of a freed one again. */
+struct rt_stat_ring {
+	char name[RT_NAME_LEN];
+	uint32_t state;    /* enum rt_if_state */
+	uint32_t capacity; /* objects that fit */
+	/* About every 50 ms. A level is the number of objects, or less where they move meanwhile.
+	 */
+	uint32_t used;                   /* the last sample */
+	uint32_t highest;                /* highest sample since the first monitor */
+	uint64_t samples;                /* samples so far; release, after recent[] */
+	uint32_t recent[RT_STAT_RECENT]; /* sample n is at n % RT_STAT_RECENT */
+	uint8_t reserved[40];
+};
+static_assert(sizeof(struct rt_stat_ring) == 256, "ring entry");
 
 #define RT_STAT_RUNS 4    /* buffers a sampler */
 #define RT_STAT_RUN  8192 /* packets a buffer */

@@ -116,6 +116,9 @@ static void use(const struct ringtap_snapshot *f)
 		assert_text(ringtap_snapshot_port(f, i)->driver,
 			sizeof(ringtap_snapshot_port(f, i)->driver));
 	}
+	for (uint32_t i = 0; i < f->ring_count; i++)
+		assert_text(ringtap_snapshot_ring(f, i)->name,
+			sizeof(ringtap_snapshot_ring(f, i)->name));
 	for (uint32_t i = 0; i < f->pool_count; i++) {
 		assert_text(ringtap_snapshot_pool(f, i)->name,
 			sizeof(ringtap_snapshot_pool(f, i)->name));

@@ -89,7 +89,8 @@ static void make_stats(struct fake_stats *s)
 		.thread_count = 1,
 		.queue_count = 2,
 		.pair_count = 1,
-		.pool_count = 1};
+		.pool_count = 1,
+		.ring_count = 1};
 	make_port(&s->ports[0], "p0", 0);
 	make_port(&s->ports[1], "p1", 1);
 	s->threads[0] = (struct ringtap_thread_stats){
@@ -109,6 +110,9 @@ static void make_stats(struct fake_stats *s)
 		.available = 3071,
 		.in_caches = 128,
 		.lowest = 3000};
+	s->rings[0] = (struct ringtap_ring_stats){
+		.capacity = 1023, .used = 256, .highest = 1000, .samples = 2, .recent = {256, 700}};
+	snprintf(s->rings[0].name, sizeof(s->rings[0].name), "rx_to_worker");
 	snprintf(s->pools[0].name, sizeof(s->pools[0].name), "mb_pool_0");
 	snprintf(s->pools[0].ops, sizeof(s->pools[0].ops), "ring_mp_mc");
 }
@@ -320,6 +324,7 @@ static struct ringtap_snapshot *copy_of(const struct fake_stats *s)
 	c->pub.threads = (struct ringtap_array){c->s.threads, sizeof(c->s.threads[0])};
 	c->pub.queues = (struct ringtap_array){c->s.queues, sizeof(c->s.queues[0])};
 	c->pub.pairs = (struct ringtap_array){c->s.pairs, sizeof(c->s.pairs[0])};
+	c->pub.rings = (struct ringtap_array){c->s.rings, sizeof(c->s.rings[0])};
 	c->pub.pools = (struct ringtap_array){c->s.pools, sizeof(c->s.pools[0])};
 	return &c->pub;
 }

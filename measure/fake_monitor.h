@@ -24,6 +24,7 @@ struct fake_stats {
 	struct ringtap_pair_stats pairs[2];
 	uint64_t *buckets[2]; /* ringtap_latency_buckets() of them */
 	struct ringtap_pool_stats pools[2];
+	struct ringtap_ring_stats rings[2];
 };
 
 struct fake_app {

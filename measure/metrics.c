@@ -19,6 +19,7 @@ uint32_t subject_count(const struct ringtap_snapshot *f, enum rt_metric_object o
 	case RT_OBJECT_GAP:
 	case RT_OBJECT_THREAD: return f->thread_count;
 	case RT_OBJECT_POOL: return f->pool_count;
+	case RT_OBJECT_RING: return f->ring_count;
 	case RT_OBJECT_PAIR: return f->pair_count;
 	default: break;
 	}
@@ -59,6 +60,7 @@ void subject_make(struct subject *x, const struct span *span, enum rt_metric_obj
 			rates_thread(span, i, &x->rates);
 		break;
 	case RT_OBJECT_POOL: x->pool = ringtap_snapshot_pool(f, i); break;
+	case RT_OBJECT_RING: x->ring = ringtap_snapshot_ring(f, i); break;
 	case RT_OBJECT_PAIR:
 		x->pair = ringtap_snapshot_pair(f, i);
 		x->thread = ringtap_snapshot_thread(f, x->pair->thread);
@@ -96,6 +98,8 @@ bool subject_gone(const struct subject *x)
 		return x->pair->rx_port == NONE ||
 		       ringtap_snapshot_port(f, x->pair->rx_port)->gone ||
 		       ringtap_snapshot_port(f, x->pair->tx_port)->gone;
+	if (x->ring)
+		return x->ring->gone;
 	return x->port ? x->port->gone : x->pool ? x->pool->gone : x->thread && !x->thread->alive;
 }
 
@@ -169,6 +173,7 @@ static double app_number(const struct span *s, enum rt_metric_id id)
 	case RT_M_APP_POLLS: return (double)(s->to->no_thread_polls + s->to->no_block_polls);
 	case RT_M_APP_PORTS: return s->to->ports_beyond;
 	case RT_M_APP_POOLS: return s->to->pools_beyond;
+	case RT_M_APP_RINGS: return s->to->rings_beyond;
 	default: return RT_M_APP_INFO == id ? 1 : NAN;
 	}
 }
@@ -261,6 +266,22 @@ static double pool_number(const struct ringtap_pool_stats *p, enum rt_metric_id 
 	}
 }
 
+static double ring_number(const struct subject *x, enum rt_metric_id id)
+{
+	const struct ringtap_ring_stats *r = x->ring;
+
+	switch (id) {
+	case RT_M_RING_REMOVED: return r->gone;
+	case RT_M_RING_CAPACITY: return r->capacity;
+	case RT_M_RING_USED: return r->used;
+	case RT_M_RING_SHARE: return share(r->used, r->capacity);
+	case RT_M_RING_PEAK: return rates_ring_peak(x->span, x->index);
+	case RT_M_RING_PEAK_SHARE: return share(rates_ring_peak(x->span, x->index), r->capacity);
+	case RT_M_RING_HIGHEST: return r->highest;
+	default: return NAN;
+	}
+}
+
 static double pair_number(const struct subject *x, enum rt_metric_id id)
 {
 	const struct latency_rates *l = &x->latency;
@@ -323,6 +344,7 @@ static const char *text_of(const struct subject *x, enum rt_metric_id id, char b
 	case RT_M_THREAD_NAME: return thread_name(buf, x->thread);
 	case RT_M_POOL_NAME: return x->pool->name;
 	case RT_M_POOL_OPS: return x->pool->ops;
+	case RT_M_RING_NAME: return x->ring->name;
 	case RT_M_POOL_MEMORY: return memory_name(x->pool);
 	case RT_M_RX_PORT: return port_name(x, x->pair->rx_port);
 	case RT_M_TX_PORT: return port_name(x, x->pair->tx_port);
@@ -358,6 +380,7 @@ void metric_get(const struct subject *x, enum rt_metric_id id, bool tx, struct m
 	case RT_OBJECT_QUEUE: v->number = id == RT_M_QUEUE_NUMBER ? x->queue->queue : NAN; break;
 	case RT_OBJECT_THREAD: v->number = thread_number(x, id); break;
 	case RT_OBJECT_POOL: v->number = pool_number(x->pool, id); break;
+	case RT_OBJECT_RING: v->number = ring_number(x, id); break;
 	case RT_OBJECT_PAIR: v->number = pair_number(x, id); break;
 	case RT_OBJECT_GAP: v->number = gap_number(x, id); break;
 	case RT_OBJECT_APP: v->number = app_number(x->span, id); break;

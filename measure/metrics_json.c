@@ -55,7 +55,7 @@ void metrics_json_all(json_t *j, const struct span *s)
 		const char *key;
 		enum rt_metric_object object;
 	} lists[] = {{"ports", RT_OBJECT_PORT}, {"queues", RT_OBJECT_QUEUE},
-		{"threads", RT_OBJECT_THREAD}, {"pools", RT_OBJECT_POOL},
+		{"threads", RT_OBJECT_THREAD}, {"pools", RT_OBJECT_POOL}, {"rings", RT_OBJECT_RING},
 		{"latency", RT_OBJECT_PAIR}};
 	struct subject x = {.span = s};
 

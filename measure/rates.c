@@ -388,3 +388,16 @@ char *thread_label(char buf[THREAD_NAME_LEN], const struct ringtap_thread_stats 
 		snprintf(buf, THREAD_NAME_LEN, "thread %u", t->tid);
 	return buf;
 }
+
+double rates_ring_peak(const struct span *s, uint32_t ring)
+{
+	const struct ringtap_ring_stats *r = ringtap_snapshot_ring(s->to, ring);
+	uint64_t before =
+		ring < s->from->ring_count ? ringtap_snapshot_ring(s->from, ring)->samples : 0;
+	uint64_t n = grown(r->samples, before);
+	double most = r->samples ? r->used : NAN;
+
+	for (uint64_t i = 0; i < n && i < RINGTAP_RING_RECENT; i++)
+		most = fmax(most, r->recent[i]);
+	return most;
+}

@@ -84,6 +84,10 @@ struct latency_rates {
 };
 void rates_latency(const struct span *s, uint32_t pair, struct latency_rates *out);
 
+/* The most objects at a sample between the two snapshots, of the last RINGTAP_RING_RECENT samples;
+ * without any, at the last one before. NAN: the ring has never been sampled. */
+double rates_ring_peak(const struct span *s, uint32_t ring);
+
 /* Counts of a driver between its last readings before either snapshot. */
 struct driver_counts {
 	double seconds; /* between the two readings; NAN, as all others: unknown */

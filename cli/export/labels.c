@@ -44,6 +44,11 @@ static int by_pool(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 	return strcmp(ringtap_snapshot_pool(f, a)->name, ringtap_snapshot_pool(f, b)->name);
 }
 
+static int by_ring(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
+{
+	return strcmp(ringtap_snapshot_ring(f, a)->name, ringtap_snapshot_ring(f, b)->name);
+}
+
 static int by_pair(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
 	const struct ringtap_pair_stats *x = ringtap_snapshot_pair(f, a),
@@ -76,6 +81,7 @@ static int by_labels(const struct order *o, uint32_t a, uint32_t b)
 	case RT_OBJECT_QUEUE: return by_queue(o->f, a, b);
 	case RT_OBJECT_THREAD: return by_thread(o->f, a, b);
 	case RT_OBJECT_POOL: return by_pool(o->f, a, b);
+	case RT_OBJECT_RING: return by_ring(o->f, a, b);
 	case RT_OBJECT_PAIR: return by_pair(o->f, a, b);
 	default: return 0;
 	}
@@ -181,6 +187,9 @@ char *labels_of(
 	case RT_OBJECT_POOL:
 		return export_labels(
 			buf, "app", x->label, "pool", ringtap_snapshot_pool(f, i)->name, NULL);
+	case RT_OBJECT_RING:
+		return export_labels(
+			buf, "app", x->label, "ring", ringtap_snapshot_ring(f, i)->name, NULL);
 	case RT_OBJECT_PAIR:
 		p = ringtap_snapshot_pair(f, i);
 		return export_labels(buf, "app", x->label, "rx_port",

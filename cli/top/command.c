@@ -28,8 +28,8 @@ struct top_options {
 
 static const struct option_def options[] = {
 	{TO(cfg.view), OPTION_CHOICE, 0, "view", "WHAT", VIEW_NAMES, 0, 0,
-		"The table to begin with: apps, ports, queues, threads, pools, latency, gaps or "
-		"flows (default: ports); flows captures headers of one of N received packets"},
+		"The table to begin with: apps, ports, queues, threads, pools, rings, latency, gaps "
+		"or flows (default: ports); flows captures headers of one of N received packets"},
 	{TO(cfg.sort), OPTION_TEXT, 0, "by", "COLUMN", COLUMN_NAMES, 0, 0,
 		"Sort by the column of this title, largest first"},
 	{TO(cfg.reverse), OPTION_FLAG, 0, "reverse", NULL, NULL, 0, 0, "Smallest first"},

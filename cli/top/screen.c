@@ -65,7 +65,7 @@ struct top_screen {
 	unsigned long alarm;            /* attribute of values that are bad news */
 };
 
-static const char keys[] = "aputmlgf"; /* keys of the views, in their order */
+static const char keys[] = "aputmklgf"; /* keys of the views, in their order */
 
 static const struct view *current(const struct top_screen *s)
 {
@@ -354,7 +354,7 @@ static void draw_help(const struct top_screen *s)
 {
 	static const char *const lines[] = {
 		"a applications  p ports  u queues  t threads  m mempools  l latency  g gaps",
-		"f flows, from a sample of received packets",
+		"k rings  f flows, from a sample of received packets",
 		"left right: other view    < >: sort by column    o: own order    r: reverse",
 		"b: count bytes, which costs more    + -: interval    space: pause",
 		"up down PgUp PgDn Home End: select a row    /: only rows with a text",

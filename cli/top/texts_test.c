@@ -118,7 +118,8 @@ static void forty_columns(void)
 static void nothing_there(void)
 {
 	app->s.snapshot.port_count = app->s.snapshot.thread_count = app->s.snapshot.queue_count =
-		app->s.snapshot.pair_count = app->s.snapshot.pool_count = 0;
+		app->s.snapshot.pair_count = app->s.snapshot.pool_count =
+			app->s.snapshot.ring_count = 0;
 }
 
 static void one_without_the_probe(void)
@@ -156,6 +157,7 @@ static const struct test_golden rows[] = {
 	{"threads-wide.txt", "--once|--wide|--view|threads", STATUS_OK, in_trouble},
 	{"pools.txt", "--once|--view|pools", STATUS_OK, in_trouble},
 	{"pools-wide.txt", "--once|--wide|--view|pools", STATUS_OK, in_trouble},
+	{"rings.txt", "--once|--view|rings", STATUS_OK, NULL},
 	{"latency.txt", "--once|--view|latency", STATUS_OK, in_trouble},
 	{"latency-wide.txt", "--once|--wide|--view|latency", STATUS_OK, in_trouble},
 	{"gaps.txt", "--once|--view|gaps", STATUS_OK, in_trouble},

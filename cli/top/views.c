@@ -104,6 +104,18 @@ static const struct column pool_columns[] = {
 	CURVE("60 s OF USE%", 4),
 };
 
+static const struct column ring_columns[] = {
+	APP,
+	{"RING", 14, 0, RT_M_RING_NAME, false, false},
+	{"CAPACITY", 8, 0, RT_M_RING_CAPACITY, false, false},
+	{"IN", 7, 0, RT_M_RING_USED, false, false},
+	{"FILL%", 5, 0, RT_M_RING_SHARE, false, false},
+	{"PEAK", 7, 3, RT_M_RING_PEAK, false, false},
+	{"PEAK%", 5, 0, RT_M_RING_PEAK_SHARE, false, false},
+	{"HIGHEST", 7, 2, RT_M_RING_HIGHEST, false, false},
+	CURVE("60 s OF PEAK%", 1),
+};
+
 static const struct column latency_columns[] = {
 	APP,
 	{"RXPORT", 9, 0, RT_M_RX_PORT, false, false},
@@ -145,6 +157,8 @@ const struct view views[VIEW_COUNT] = {
 		"no thread polls any queue", RINGTAP_BUSY, 14},
 	[VIEW_POOLS] = {"pools", RT_OBJECT_POOL, COLUMNS(pool_columns), 4, "no mempools",
 		RINGTAP_POOLS, 12},
+	[VIEW_RINGS] = {"rings", RT_OBJECT_RING, COLUMNS(ring_columns), 6,
+		"no rings but those of mempools", RINGTAP_POOLS, 8},
 	[VIEW_LATENCY] = {"latency", RT_OBJECT_PAIR, COLUMNS(latency_columns), 9,
 		"no packet was received and sent again", RINGTAP_LATENCY, 12},
 	[VIEW_GAPS] = {"gaps", RT_OBJECT_GAP, COLUMNS(gap_columns) + 1, 0, "no gaps yet",

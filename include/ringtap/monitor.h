@@ -25,7 +25,7 @@ enum {
 	RINGTAP_GAPS = 1 << 3,      /* longest iterations */
 	RINGTAP_LATENCY = 1 << 4,   /* from receive to send */
 	RINGTAP_ADDRESSES = 1 << 5, /* samples of buffer addresses */
-	RINGTAP_POOLS = 1 << 6,     /* mempools */
+	RINGTAP_POOLS = 1 << 6,     /* mempools, rings */
 	RINGTAP_INTERVALS = 1 << 7, /* each gap and each busy period of GAPS and BUSY */
 	/* With RINGTAP_LATENCY: a pair for each sending queue and class of lengths. */
 	RINGTAP_LATENCY_SPLIT = 1 << 8,
@@ -178,6 +178,19 @@ struct ringtap_pool_stats {
 	const uint16_t *cache;                 /* objects in each; lives as long as the snapshot */
 };
 
+#define RINGTAP_RING_RECENT 32 /* samples of a ring in a snapshot */
+
+/* A ring (rte_ring) that is not a mempool's; the probe samples its level about every 50 ms. */
+struct ringtap_ring_stats {
+	char name[RINGTAP_NAME_LEN];
+	bool gone;
+	uint32_t capacity;                    /* objects that fit */
+	uint32_t used;                        /* objects at the last sample */
+	uint32_t highest;                     /* the same, at any sample since the first monitor */
+	uint64_t samples;                     /* samples so far */
+	uint32_t recent[RINGTAP_RING_RECENT]; /* the last ones, newest first */
+};
+
 struct ringtap_sample {
 	uint64_t address, iova;
 	uint32_t tsc;  /* low half */
@@ -213,6 +226,8 @@ struct ringtap_snapshot {
 	uint32_t ports_beyond, pools_beyond;
 	uint64_t
 		taken_mono_ns; /* CLOCK_MONOTONIC: taken_ns may be set back between two snapshots */
+	uint32_t ring_count, rings_beyond;
+	struct ringtap_array rings;
 };
 
 /* Entry i of a snapshot, a thread or a run of samples; i is less than the count beside it. Lives as
@@ -245,6 +260,12 @@ RINGTAP_INLINE const struct ringtap_pool_stats *ringtap_snapshot_pool(
 	const struct ringtap_snapshot *s, uint32_t i)
 {
 	return (const struct ringtap_pool_stats *)ringtap_array_at(&s->pools, i);
+}
+
+RINGTAP_INLINE const struct ringtap_ring_stats *ringtap_snapshot_ring(
+	const struct ringtap_snapshot *s, uint32_t i)
+{
+	return (const struct ringtap_ring_stats *)ringtap_array_at(&s->rings, i);
 }
 
 RINGTAP_INLINE const struct ringtap_sample_run *ringtap_snapshot_sample_run(

@@ -40,6 +40,7 @@ static struct rt_stat_header lay_out(void)
 	h.hook_offset = place(&at, sizeof(struct rt_stat_hook) * RT_STAT_HOOKS);
 	h.pair_offset = place(&at, sizeof(struct rt_stat_pair) * RT_STAT_PAIRS);
 	h.pool_offset = place(&at, sizeof(struct rt_stat_pool) * RT_STAT_POOLS);
+	h.ring_offset = place(&at, sizeof(struct rt_stat_ring) * RT_STAT_RINGS);
 	h.sampler_offset = place(&at, sizeof(struct rt_stat_sampler) * RT_STAT_SAMPLERS);
 	h.log_offset = place(&at, sizeof(struct rt_stat_log) * RT_STAT_LOGS);
 	h.segment_size = (at + page - 1) / page * page;
@@ -56,6 +57,7 @@ static void find_tables(struct rt_stats *f)
 	f->hooks = (void *)(base + f->header->hook_offset);
 	f->pairs = (void *)(base + f->header->pair_offset);
 	f->pools = (void *)(base + f->header->pool_offset);
+	f->rings = (void *)(base + f->header->ring_offset);
 	f->samplers = (void *)(base + f->header->sampler_offset);
 	f->logs = (void *)(base + f->header->log_offset);
 }

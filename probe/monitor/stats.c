@@ -144,8 +144,10 @@ static void apply(const struct rt_clock_line *clock)
 		return;
 	}
 	fresh = on & ~(uint32_t)rt_stat_mode.state;
-	if (on & ~f->header->collectors & RT_COLLECT_POOLS)
+	if (on & ~f->header->collectors & RT_COLLECT_POOLS) {
 		rt_stats_refresh_pools(f); /* the client shall see them at once */
+		rt_stats_sample_rings(f, true);
+	}
 	rt_stats_supply(f, on);
 	rt_stats_use_supply(f);
 	/* Latencies are measured when all hooks are in: a time stamp must not get through a port
@@ -222,6 +224,7 @@ void rt_stats_tick(uint64_t now_ms, const struct rt_clock_line *clock)
 {
 	struct rt_stats *f = rt_stat_current;
 	uint64_t now_ns = rt_clock_ns(clock, rt_tsc());
+	bool refresh;
 
 	if ((rt_stat_mode.state & RT_COLLECT_TRACE) != tracing())
 		rt_stat_look_again();
@@ -240,13 +243,17 @@ void rt_stats_tick(uint64_t now_ms, const struct rt_clock_line *clock)
 		rt_store(&rt_stat_mode.wanted, rt_stat_mode.wanted + 1);
 	}
 	rt_stats_look_at_polls(f);
-	if (now_ms - refresh_ms < REFRESH_MS)
+	refresh = now_ms - refresh_ms >= REFRESH_MS;
+	if (rt_stat_mode.state & RT_COLLECT_POOLS) {
+		if (refresh)
+			rt_stats_refresh_pools(f);
+		rt_stats_sample_rings(f, refresh);
+	}
+	if (!refresh)
 		return;
 	refresh_ms = now_ms;
 	rt_stats_refresh_ports(f, now_ns);
 	rt_stats_refresh_threads(f, now_ns);
-	if (rt_stat_mode.state & RT_COLLECT_POOLS)
-		rt_stats_refresh_pools(f);
 	rt_stats_infer(f);
 	fold_losses(f);
 }

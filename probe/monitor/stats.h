@@ -54,6 +54,7 @@ struct rt_stats {
 	struct rt_stat_hook *hooks;
 	struct rt_stat_pair *pairs;
 	struct rt_stat_pool *pools;
+	struct rt_stat_ring *rings;
 	struct rt_stat_sampler *samplers;
 	struct rt_stat_log *logs;
 	/* Control thread. */

@@ -151,6 +151,8 @@ int rt_owners_update(struct ringtap_monitor *mon, uint64_t tsc_hz)
 
 	take_count(&mon->port_count, &mon->stats.live->port_count, RT_STAT_PORTS);
 	take_count(&mon->pool_count, &mon->stats.live->pool_count, RT_STAT_POOLS);
+	if (mon->stats.rings)
+		take_count(&mon->ring_count, &mon->stats.live->ring_count, RT_STAT_RINGS);
 	take_count(&mon->slot_count, &mon->stats.live->thread_count, RT_STAT_THREADS);
 	mon->newest_window = rt_newest_window(&mon->stats, mon->slot_count);
 	ret = meet_blocks(mon);

@@ -184,6 +184,25 @@ static void read_pools(const struct ringtap_monitor *mon, struct rt_snapshot *sn
 	}
 }
 
+static void read_rings(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
+{
+	for (uint32_t i = 0; i < snap->pub.ring_count; i++) {
+		const struct rt_stat_ring *r = &mon->stats.rings[i];
+		struct ringtap_ring_stats *o = &snap->rings[i];
+		/* Pairs with the release in sample(), after the sample is complete. */
+		uint64_t samples = rt_load_acquire(&r->samples);
+
+		rt_copy_text(o->name, r->name, sizeof(o->name));
+		o->gone = mon->dead || rt_load(&r->state) == RT_IF_GONE;
+		o->capacity = rt_load(&r->capacity);
+		o->used = rt_load(&r->used);
+		o->highest = rt_load(&r->highest);
+		o->samples = samples;
+		for (uint32_t n = 0; n < RINGTAP_RING_RECENT && n < samples; n++)
+			o->recent[n] = rt_load(&r->recent[(samples - 1 - n) % RT_STAT_RECENT]);
+	}
+}
+
 /* ---- runs of samples ---- */
 
 static void copy_samples(const struct ringtap_monitor *mon, struct ringtap_sample *to,
@@ -270,14 +289,16 @@ static int allocate(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
 	f->queue_count = mon->queue_count;
 	f->pair_count = mon->pair_count;
 	f->pool_count = mon->pool_count;
+	f->ring_count = mon->ring_count;
 	snap->ports = room(f->port_count, sizeof(*snap->ports), &f->ports);
 	snap->threads = room(f->thread_count, sizeof(*snap->threads), &f->threads);
 	snap->queues = room(f->queue_count, sizeof(*snap->queues), &f->queues);
 	snap->pairs = room(f->pair_count, sizeof(*snap->pairs), &f->pairs);
 	snap->pools = room(f->pool_count, sizeof(*snap->pools), &f->pools);
+	snap->rings = room(f->ring_count, sizeof(*snap->rings), &f->rings);
 	snap->buckets = calloc((size_t)f->pair_count + 1, RT_STAT_BUCKETS * sizeof(*snap->buckets));
 	if (!snap->ports || !snap->threads || !snap->queues || !snap->pairs || !snap->pools ||
-		!snap->buckets)
+		!snap->rings || !snap->buckets)
 		return -ENOMEM;
 	return 0;
 }
@@ -300,6 +321,7 @@ static int fill(struct ringtap_monitor *mon, struct rt_snapshot *snap)
 	f->no_pair_packets = rt_load(&live->no_pair_packets);
 	f->ports_beyond = rt_load(&live->ports_beyond);
 	f->pools_beyond = rt_load(&live->pools_beyond);
+	f->rings_beyond = mon->stats.rings ? rt_load(&live->rings_beyond) : 0;
 	/* If it is being written for long, the writer is preempted or dead: keep the old line. */
 	(void)rt_clock_read(mon->stats.clock, &mon->line);
 	ret = rt_owners_update(mon, f->tsc_hz);
@@ -315,6 +337,7 @@ static int fill(struct ringtap_monitor *mon, struct rt_snapshot *snap)
 	read_queues(mon, snap);
 	read_pairs(mon, snap);
 	read_pools(mon, snap);
+	read_rings(mon, snap);
 	return read_runes(mon, snap);
 }
 
@@ -342,6 +365,7 @@ EXPORT void ringtap_snapshot_free(struct ringtap_snapshot *f)
 	free(snap->queues);
 	free(snap->pairs);
 	free(snap->pools);
+	free(snap->rings);
 	free(snap->sample_runs);
 	free(snap->buckets);
 	free(snap->samples);

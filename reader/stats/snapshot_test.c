@@ -216,6 +216,50 @@ static void test_pools(void **state)
 	assert_true(ringtap_snapshot_pool(f, 0)->gone);
 }
 
+static void test_rings(void **state)
+{
+	const struct ringtap_ring_stats *r;
+
+	memcpy(stats.rings[0].name, "r\x1b[2J", 6);
+	stats.rings[0].capacity = 63;
+	stats.rings[0].used = 40;
+	stats.rings[0].highest = 60;
+	stats.rings[0].samples = RT_STAT_RECENT + 2;
+	for (uint32_t i = 0; i < RT_STAT_RECENT; i++)
+		stats.rings[0].recent[i] = i;
+	memset(stats.rings[1].name, 'x', sizeof(stats.rings[1].name));
+	stats.rings[1].state = RT_IF_GONE;
+	stats.rings[1].samples = 1;
+	stats.h->ring_count = 2;
+	stats.h->rings_beyond = 5;
+	must_attach();
+	assert_int_equal(f->ring_count, 2);
+	assert_int_equal(f->rings_beyond, 5);
+	r = ringtap_snapshot_ring(f, 0);
+	assert_string_equal(r->name, "r?[2J");
+	assert_int_equal(r->capacity, 63);
+	assert_int_equal(r->used, 40);
+	assert_int_equal(r->highest, 60);
+	assert_int_equal(r->samples, RT_STAT_RECENT + 2);
+	assert_int_equal(r->recent[0], 1);
+	assert_int_equal(r->recent[1], 0);
+	assert_int_equal(r->recent[2], RT_STAT_RECENT - 1);
+	assert_false(r->gone);
+	r = ringtap_snapshot_ring(f, 1);
+	assert_int_equal(strlen(r->name), sizeof(stats.rings[1].name) - 1);
+	assert_true(r->gone);
+}
+
+static void test_no_rings_of_an_earlier_probe(void **state)
+{
+	stats.h->ring_offset = 0;
+	stats.h->ring_count = 7;
+	stats.h->rings_beyond = 7;
+	must_attach();
+	assert_int_equal(f->ring_count, 0);
+	assert_int_equal(f->rings_beyond, 0);
+}
+
 static void test_runs(void **state)
 {
 	test_sample_run(&stats, 0, 6, 20);
@@ -373,12 +417,14 @@ static void test_counts_stay_within_their_tables(void **state)
 	stats.h->pool_count = RT_STAT_POOLS + 1;
 	stats.h->ports_beyond = 5;
 	stats.h->pools_beyond = 6;
+	stats.h->ring_count = RT_STAT_RINGS + 1;
 	must_attach();
 	assert_int_equal(f->ports_beyond, 5);
 	assert_int_equal(f->pools_beyond, 6);
 	assert_int_equal(f->queue_count, RT_STAT_HOOKS);
 	assert_int_equal(f->port_count, RT_STAT_PORTS);
 	assert_int_equal(f->pool_count, RT_STAT_POOLS);
+	assert_int_equal(f->ring_count, RT_STAT_RINGS);
 }
 
 /* Reading unused entries would allocate memory. */
@@ -416,6 +462,8 @@ int main(void)
 		MONITOR_TEST(test_implausible_frequency_is_rejected),
 		MONITOR_TEST(test_pairs),
 		MONITOR_TEST(test_pools),
+		MONITOR_TEST(test_rings),
+		MONITOR_TEST(test_no_rings_of_an_earlier_probe),
 		MONITOR_TEST(test_runs),
 		MONITOR_TEST(test_new_owner_of_a_slot_continues_its_counters),
 		MONITOR_TEST(test_incomplete_block_is_skipped),
