@@ -47,11 +47,15 @@ sources() {
 # The options of VPP's build/external/packages/dpdk.mk, with the drivers that the tests use.
 static_dpdk() {
 	[ ! -e "$lib/lib/libdpdk.a" ] || return 0
-	rm -rf "$lib-src" "$lib-build"
-	mkdir "$lib-src"
-	git -C "$dpdk" archive "v$release" | tar -x -C "$lib-src"
-	meson setup "$lib-build" "$lib-src" --default-library static --libdir lib --prefix "$lib" \
-		--buildtype release -Dtests=false -Denable_apps=test-cmdline -Denable_driver_sdk=true -Db_pie=true -Dplatform=generic \
+	if [ ! -e "$lib-src/complete" ]; then
+		rm -rf "$lib-src" "$lib-build"
+		mkdir "$lib-src"
+		git -C "$dpdk" archive "v$release" | tar -x -C "$lib-src"
+		touch "$lib-src/complete"
+	fi
+	[ -e "$lib-build/build.ninja" ] || meson setup "$lib-build" "$lib-src" --default-library static --libdir lib \
+		--prefix "$lib" --buildtype release -Dtests=false -Denable_apps=test-cmdline -Denable_driver_sdk=true \
+		-Db_pie=true -Dplatform=generic \
 		-Denable_drivers=bus/pci,bus/vdev,bus/vmbus,mempool/ring,net/af_packet,net/null "-Ddisable_libs=$unused"
 	sed -i '/RTE_USE_LIBBSD/d' "$lib-build/rte_build_config.h"
 	nice ninja -C "$lib-build" -j "$(nproc)" install
@@ -59,13 +63,12 @@ static_dpdk() {
 	(cd "$lib/lib" && rm -f librte*.so* librte_bpf.a librte_pdump.a && echo "GROUP ( $(echo librte*.a) )" >libdpdk.a)
 }
 
-# build FOLDER OPTION...: one variant, for one kind of CPU.
+# build FOLDER OPTION...: one variant, for one kind of CPU. A build that was interrupted goes on.
 build() {
 	to=$1
 	shift
 	[ ! -e "$to/complete" ] || return 0
-	rm -rf "$to"
-	mkdir "$to"
+	mkdir -p "$to"
 	cd "$to"
 	for v in HSW SKX ICL TRM ADL SPR ZNVER3 ZNVER4 X86_64_V3 X86_64_V4 SCALAR; do
 		set -- "$@" "-DVPP_MARCH_VARIANT_$v=OFF"
