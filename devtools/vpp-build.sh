@@ -56,7 +56,7 @@ static_dpdk() {
 	[ -e "$lib-build/build.ninja" ] || meson setup "$lib-build" "$lib-src" --default-library static --libdir lib \
 		--prefix "$lib" --buildtype release -Dtests=false -Denable_apps=test-cmdline -Denable_driver_sdk=true \
 		-Db_pie=true -Dplatform=generic \
-		-Denable_drivers=bus/pci,bus/vdev,bus/vmbus,mempool/ring,net/af_packet,net/null "-Ddisable_libs=$unused"
+		-Denable_drivers=bus/pci,bus/vdev,bus/vmbus,mempool/ring,net/af_packet,net/null,net/tap "-Ddisable_libs=$unused"
 	sed -i '/RTE_USE_LIBBSD/d' "$lib-build/rte_build_config.h"
 	nice ninja -C "$lib-build" -j "$(nproc)" install
 	# DPDK 22.11 cannot be built without bpf.
@@ -97,10 +97,10 @@ build_newest() {
 installed=$(pkg-config --modversion libdpdk)
 for name in "$@"; do
 	tag=v23.06 release=${installed%.0} src=$folder/src lib=$folder/dpdk
-	unused=bitratestats,cfgfile,flow_classify,graph,gro,gso,jobstats,kni,latencystats,node,pipeline,port,power,table
+	unused=bitratestats,cfgfile,flow_classify,graph,gro,jobstats,kni,latencystats,node,pipeline,port,power,table
 	if [ "$name" = newest ]; then
 		tag=v26.06 release=26.03 src=$folder/src-newest lib=$folder/dpdk-newest
-		unused=acl,bbdev,bitratestats,bpf,cfgfile,distributor,efd,fib,graph,gro,gso,jobstats,latencystats,lpm,member
+		unused=acl,bbdev,bitratestats,bpf,cfgfile,distributor,efd,fib,graph,gro,jobstats,latencystats,lpm,member
 		unused=$unused,node,pipeline,port,power,rawdev,rib,table
 	fi
 	logged sources

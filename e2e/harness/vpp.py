@@ -20,9 +20,9 @@ KINDS = [(build, workers) for build in BUILDS for workers in (1, 0, 4)]
 
 class Vpp:
     """Routes between the devices of the namespace, which DPDK's net_af_packet uses: {device: address/length}.
-    vdevs: DPDK's devices before these."""
+    vdevs: DPDK's devices before these; dev: settings of all."""
 
-    def __init__(self, namespace, devices, build="shared", workers=1, env=None, frame=2048, vdevs=()):
+    def __init__(self, namespace, devices, build="shared", workers=1, env=None, frame=2048, vdevs=(), dev=""):
         self.build = FOLDER / build
         self.namespace = namespace
         self.dir = private_folder()
@@ -30,7 +30,7 @@ class Vpp:
         if workers + 1 > os.cpu_count():
             env = {"LD_PRELOAD": str(BUILD / "e2e" / "librt_many_cpus.so"), **(env or {})}
         self.proc = namespace.start(
-            [self.build / "bin" / "vpp", *self._settings(devices, vdevs, workers, frame)], env=env
+            [self.build / "bin" / "vpp", *self._settings(devices, vdevs, workers, frame, dev)], env=env
         )
         try:
             until(lambda: self._listens() or not self.proc.alive(), what="its command line")
@@ -40,7 +40,7 @@ class Vpp:
             self.close()
             raise
 
-    def _settings(self, devices, vdevs, workers, frame):
+    def _settings(self, devices, vdevs, workers, frame, dev):
         queues = max(workers, 1)
         ring = f"qpairs={queues},framesz={frame},blocksz={math.lcm(frame, 4096)}"
         vdevs = [*vdevs, *(f"net_af_packet{i},iface={device},{ring}" for i, device in enumerate(devices))]
@@ -53,7 +53,7 @@ class Vpp:
             f"cpu {{ main-core 0 {f'workers {workers}' if workers else ''} }} "
             "memory { main-heap-size 6G } "
             f"buffers {{ buffers-per-numa 4096 page-size 4k default data-size {frame} }} "
-            f"dpdk {{ no-pci no-hugetlb dev default {{ num-rx-queues {queues} }} {vdevs} }} "
+            f"dpdk {{ no-pci no-hugetlb dev default {{ num-rx-queues {queues} {dev} }} {vdevs} }} "
             f"plugins {{ path {folder} plugin default {{ disable }} "
             + " ".join(f"plugin {name} {{ enable }}" for name in plugins)
             + " }"
@@ -67,7 +67,7 @@ class Vpp:
         return check([self.build / "bin" / "vppctl", "-s", self.cli, line])
 
     def _interfaces(self, devices, others):
-        names = re.findall(r"^(Ethernet\d+)", self.ctl("show interface"), re.M)
+        names = re.findall(r"^((?:TenGigabit)?Ethernet\d+)", self.ctl("show interface"), re.M)
         assert len(names) == others + len(devices), self.ctl("show interface")
         for name, address in zip(names[others:], devices.values()):
             self.ctl(f"set interface ip address {name} {address}")
@@ -119,10 +119,11 @@ def routed(net, closing, kind, count=2, **kwargs):
 
 
 class Kernel:
-    """tcpdump of packets that arrive at a device: those that a port there receives, or that VPP has sent to it."""
+    """tcpdump of packets that arrive at a device: those that a port there receives, or that VPP has sent to it. side: "out":
+    those that the kernel sends to it."""
 
-    def __init__(self, namespace, device, count, file, expression="udp"):
-        options = ["-Q", "in", "-B", "16384", "-U", "-c", str(count), "-w", file]
+    def __init__(self, namespace, device, count, file, expression="udp", side="in"):
+        options = ["-Q", side, "-B", "16384", "-U", "-c", str(count), "-w", file]
         self.count, self.file = count, file
         self.proc = namespace.start(["tcpdump", "-i", device, *options, expression])
         self.proc.expect("listening on")

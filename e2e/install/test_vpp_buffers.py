@@ -6,9 +6,10 @@ import sys
 
 import pytest
 from harness import pcapng
+from harness.attach import attach
 from harness.known import Measuring
 from harness.proc import run, until
-from harness.vpp import BUILDS, KINDS, Kernel, routed
+from harness.vpp import BUILDS, KINDS, Kernel, Vpp, routed
 
 SENT = 200
 # Numbers, each of this size, to an address.
@@ -86,3 +87,42 @@ def test_reassembled(kind, net, record, closing, tmp_path):
     recorder.finish()
     received.assert_recorded(recorder.file(), "net_af_packet0", pcapng.RX, in_order=kind[1] < 2)
     sent.assert_recorded(recorder.file(), "net_af_packet1", pcapng.TX, in_order=kind[1] < 2)
+
+
+# Frames of these lengths in turn, numbered, to a device.
+FRAMES = """
+import socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind((sys.argv[1], 0))
+for n in range(int(sys.argv[2])):
+    length = int(sys.argv[3:][n % len(sys.argv[3:])])
+    s.send((bytes.fromhex("02000000000202000000000188b5") + b"".join(n.to_bytes(4, "big") for _ in range(length // 4)))[:length])
+"""
+LENGTHS = (60, 2048, 2049, 4096, 4097, 9014)  # a buffer has 2048 bytes
+NUMBERED = "ether proto 0x88b5"
+
+
+@kinds
+def test_received_in_several_buffers(kind, net, record, closing, tmp_path):
+    """Long frames are chains of VPP's buffers, received from one device of the kernel and sent to another."""
+    taps = ("net_tap0,iface=first", "net_tap1,iface=second")
+    vpp = closing(Vpp(net.hub, {}, *kind, vdevs=taps, dev=f"num-tx-queues {max(kind[1], 1)}"))
+    attach(vpp.pid)
+    for device, name, other in zip(("first", "second"), vpp.names, reversed(vpp.names)):
+        net.hub.check(["ip", "link", "set", device, "mtu", "9000", "up"])
+        vpp.ctl(f"set interface mtu 9000 {name}")
+        vpp.ctl(f"set interface l2 xconnect {name} {other}")
+        vpp.ctl(f"set interface state {name} up")
+    received = closing(Kernel(net.hub, "first", SENT, tmp_path / "received.pcap", NUMBERED, "out"))
+    sent = closing(Kernel(net.hub, "second", SENT, tmp_path / "sent.pcap", NUMBERED))
+    recorder = record(vpp, "-f", NUMBERED)
+    drops = closing(
+        Measuring("drops", vpp, "--once", "--duration", "120s", "--json", "-f", NUMBERED, "--buffer", "16M")
+    )
+    net.hub.check([sys.executable, "-c", FRAMES, "first", str(SENT), *map(str, LENGTHS)])
+    assert received.proc.wait() == sent.proc.wait() == 0
+    assert fates(drops) == {"received": SENT, "offered": SENT, "not_offered": 0, "open": 0, "unknown": 0}
+    recorder.finish()
+    received.assert_recorded(recorder.file(), "net_tap0", pcapng.RX)
+    sent.assert_recorded(recorder.file(), "net_tap1", pcapng.TX)
+    assert {len(p.data) for p in recorder.file().packets} == set(LENGTHS)
