@@ -15,7 +15,7 @@ from harness.flight import COMMENT, assert_same_packets, comments, numbers, stat
 from harness.known import Known
 from harness.paths import RINGTAP
 from harness.play import pace
-from harness.proc import check, freeze, run, until
+from harness.proc import check, freeze, run, together, until
 from harness.ringtap import FAILED, USAGE
 
 ROOM = ("--buffer", "128M")  # seconds of the stream
@@ -39,9 +39,7 @@ def test_windows_of_requests(stream_of, keep, record):
     some_packets(recorder)
     kept.proc.send_signal(signal.SIGUSR1)
     kept.incidents(1)
-    for _ in range(2):
-        flight.command("trigger", kept.folder)
-        kept.proc.expect("^Incident")
+    together(lambda _: flight.command("trigger", kept.folder), range(2))
     incident, second, third = kept.incidents(3)
     kept.finish()
     recorder.finish()
