@@ -167,48 +167,64 @@ def first(frames, limit, *, packets=False, inner=False):
         yield captured
 
 
+def remark(limit, packets=False, inner=False):
+    return f"{'packets' if packets else 'bytes'}={limit} flows=16384{' inner' if inner else ''}"
+
+
 CASES = {
     "2k/flow": (("--first", "2k/flow"), {"limit": 2048}),
     "3p/flow": (("--first", "3p/flow"), {"limit": 3, "packets": True}),
     "inside": (("--first", "2p/flow", "--inner"), {"limit": 2, "packets": True, "inner": True}),
     "metadata": (("--first", "1k/flow", "--metadata", "--cut", "headers"), {"limit": 1024}),
 }
-SMALL = ("--first", "3p/flow", "--first-flows", "256")
 # So few that a set of the largest table has more than its four once in 100,000 runs: places are chosen by a secret.
 FLOWS = 200
 
 
 @pytest.fixture(scope="module")
-def source(corpus_files, tmp_path_factory):
+def all_frames(corpus_files):
     frames = [f for path in corpus_files for f in pcap.frames(path) if 14 <= len(f) <= 9000]
-    frames = frames[:: max(len(frames) // 20000, 1)]
-    flows = {flow_of(frame, True) for frame in frames} - {None}
+    return frames[:: max(len(frames) // 20000, 1)]
+
+
+@pytest.fixture
+def forwarded(testpmd, tmp_path):
+    """forwarded(frames) is a testpmd that will receive them once, and a function that waits until it has."""
+
+    def start(frames):
+        source = pcap.write(tmp_path / "some.pcap", frames)
+        vdev = f"net_pcap0,rx_pcap={source},tx_pcap=/dev/null"
+        pmd = testpmd(vdev, "net_null1", args=["--no-flush-rx", "--forward-mode=rxonly"])
+
+        def play():
+            pmd.start()
+            until(lambda: pmd.stats(0)["RX-packets"] >= len(frames), what="all frames played")
+            pmd.stop()
+
+        return pmd, play
+
+    return start
+
+
+def summary_of(output):
+    return json.loads(output[output.index("{") : output.rindex("}") + 1])
+
+
+COMMON = ("--on-full", "wait", "--buffer", "4M", "--json")
+
+
+def test_as_an_independent_parser(forwarded, record, all_frames):
+    """Exactly, with a table that is large enough."""
+    flows = {flow_of(frame, True) for frame in all_frames} - {None}
     chosen = {None, *random.Random(1).sample(sorted(flows, key=repr), min(len(flows), FLOWS))}
-    frames = [frame for frame in frames if flow_of(frame, True) in chosen]
-    return pcap.write(tmp_path_factory.mktemp("first") / "some.pcap", frames)
-
-
-def test_as_an_independent_parser(testpmd, record, source):
-    """Exactly, with a table that is large enough; with a small one more, and evictions are counted."""
-    pmd = testpmd(
-        f"net_pcap0,rx_pcap={source},tx_pcap=/dev/null",
-        "net_null1",
-        args=["--no-flush-rx", "--forward-mode=rxonly"],
-    )
-    common = ("--on-full", "wait", "--buffer", "4M", "--json")
-    recorders = {
-        name: record(pmd, *common, "--first-flows", "16384", *options, ports=["net_pcap0"])
-        for name, (options, _) in CASES.items()
-    }
-    small = record(pmd, *common, *SMALL, ports=["net_pcap0"])
-    frames = pcap.frames(source)
-    pmd.start()
-    until(lambda: pmd.stats(0)["RX-packets"] >= len(frames), what="all frames played")
-    pmd.stop()
+    frames = [frame for frame in all_frames if flow_of(frame, True) in chosen]
+    pmd, play = forwarded(frames)
+    recorders = {name: record(pmd, *COMMON, *options, ports=["net_pcap0"]) for name, (options, _) in CASES.items()}
+    play()
     for name, (_, rule) in CASES.items():
-        output = recorders[name].finish()
-        summary = json.loads(output[output.index("{") : output.rindex("}") + 1])
+        summary = summary_of(recorders[name].finish())
         file = recorders[name].file()
+        assert f"first: {remark(**rule)}".encode() in file.interfaces[0].options[1]
         kept = list(first(frames, **rule))
         assert 10 < sum(kept) < len(frames), name
         packets = packets_of(file, "net_pcap0")
@@ -220,10 +236,17 @@ def test_as_an_independent_parser(testpmd, record, source):
         assert summary["flows_evicted"] == summary["lost_total"] == 0
         assert summary["seen"] == len(frames)
         check_sums(file)
-    output = small.finish()
-    summary = json.loads(output[output.index("{") : output.rindex("}") + 1])
-    assert summary["captured"] + summary["cut"] == summary["seen"] == len(frames)
-    exact = Counter(flow_of(f, False) for f, captured in zip(frames, first(frames, 3, packets=True)) if captured)
-    got = Counter(flow_of(p.data, False) for p in packets_of(small.file(), "net_pcap0"))
+
+
+def test_a_table_that_is_too_small(forwarded, record, all_frames):
+    """Packets more than by the rule, and evictions are counted."""
+    pmd, play = forwarded(all_frames)
+    recorder = record(pmd, *COMMON, "--first", "3p/flow", "--first-flows", "256", ports=["net_pcap0"])
+    play()
+    summary = summary_of(recorder.finish())
+    assert summary["captured"] + summary["cut"] == summary["seen"] == len(all_frames)
+    kept = first(all_frames, 3, packets=True)
+    exact = Counter(flow_of(f, False) for f, captured in zip(all_frames, kept, strict=True) if captured)
+    got = Counter(flow_of(p.data, False) for p in packets_of(recorder.file(), "net_pcap0"))
     assert all(got[flow] >= count for flow, count in exact.items())
     assert summary["flows_evicted"] * 3 >= sum(got.values()) - sum(exact.values()) > 0
