@@ -19,6 +19,10 @@ static void check(const struct rt_request *r)
 		abort();
 	if (r->open.ids >> RT_IDS_SOURCE_SHIFT >> RT_IDS_SOURCE_BITS)
 		abort();
+	if (r->open.flags & RT_OPEN_FIRST &&
+		(!r->first.limit || r->first.limit > RT_FIRST_MAX ||
+			r->first.bits < RT_FIRST_BITS_MIN || r->first.bits > RT_FIRST_BITS_MAX))
+		abort();
 	for (uint32_t i = 0; i < r->open.target_count; i++) {
 		const struct rt_msg_target *w = &r->targets[i];
 

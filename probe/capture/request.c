@@ -110,7 +110,7 @@ static int take_first(struct rt_request *req, const char *at, char *err)
 	if (!m->limit || m->limit > RT_FIRST_MAX || m->packets > 1 || m->inner > 1 || m->reserved)
 		return refuse(err, "limit of flows is not within 1 to 2147483648");
 	if (m->bits < RT_FIRST_BITS_MIN || m->bits > RT_FIRST_BITS_MAX)
-		return refuse(err, "table of flows is not of 256 to 65536");
+		return refuse(err, "table of flows is not of 256 to 16384");
 	return 0;
 }
 

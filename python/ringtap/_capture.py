@@ -157,7 +157,7 @@ class Capture:
         return self._session.learn()
 
     def stats(self) -> dict[str, int]:
-        """Packets: dict of seen, captured, filtered, lost, delivered, reordered; bytes of captured ones.
+        """Packets: dict of seen, captured, filtered, lost, delivered, reordered; bytes of captured ones; evicted flows.
         seen == captured + filtered + not_sampled + cut + lost, exactly once the iterator has ended."""
         raw = ffi.new("struct ringtap_stats *")
         raw.size = ffi.sizeof("struct ringtap_stats")
@@ -169,6 +169,7 @@ class Capture:
             "filtered": total.filtered,
             "not_sampled": total.not_sampled,
             "cut": total.cut,
+            "evicted": total.evicted,
             "bytes": total.bytes,
             "lost": sum(total.lost),
             "delivered": raw.delivered,

@@ -184,6 +184,8 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 	s->sample = o->sample > 1 ? o->sample : 1;
 	s->first = o->first;
 	s->first_packets = o->first_packets;
+	s->flows = o->first_flows ? o->first_flows : 1u << RT_FIRST_BITS_MAX;
+	s->inner = o->first_inner;
 	s->if_ids = calloc(RT_MAX_IFS, sizeof(*s->if_ids));
 	if (!s->if_ids)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
@@ -240,8 +242,9 @@ bool rt_capture_first(const struct ringtap_capture *cap, unsigned i, char *text,
 
 	*text = '\0';
 	if (s->first)
-		snprintf(text, size, "first: %s=%u", s->first_packets ? "packets" : "bytes",
-			s->first);
+		snprintf(text, size, "first: %s=%u flows=%u%s",
+			s->first_packets ? "packets" : "bytes", s->first, s->flows,
+			s->inner ? " inner" : "");
 	return s->first;
 }
 
@@ -289,7 +292,7 @@ static int take_options(struct ringtap_capture *cap, const struct ringtap_captur
 		(o->first_flows && (o->first_flows < 1u << RT_FIRST_BITS_MIN ||
 					   o->first_flows > 1u << RT_FIRST_BITS_MAX)))
 		return rt_capture_fail(
-			cap, -EINVAL, "first_flows is not a power of two from 256 to 65536");
+			cap, -EINVAL, "first_flows is not a power of two from 256 to 16384");
 	if (o->first && o->fates)
 		return rt_capture_fail(
 			cap, -EINVAL, "fates cover all packets: leave out the limit of flows");

@@ -31,7 +31,9 @@ struct rt_source {
 	uint32_t number;    /* number in ids: that of the first source of the same application */
 	uint32_t sample;    /* takes one of N packets; 1: all */
 	uint32_t first;     /* limit of each flow; 0: none */
+	uint32_t flows;     /* that have a place in a thread's table of it */
 	bool first_packets; /* it is in packets */
+	bool inner;         /* flows are those inside of tunnels */
 	struct rt_memory memory;
 	struct rt_segment seg;
 	struct rt_growth *growth; /* NULL: none was needed */
@@ -120,8 +122,9 @@ bool rt_capture_started(const struct ringtap_capture *cap);
 
 /* How many are attached. */
 uint32_t rt_capture_applications(const struct ringtap_capture *cap);
-/* Writes "first: bytes=N" or "first: packets=N" of interface i. False, and "": it has all of each
- * flow. */
+/* Writes "first: bytes=N flows=M" of interface i, also packets=N, and " inner" behind it. False,
+ * and
+ * "": it has all of each flow. */
 bool rt_capture_first(const struct ringtap_capture *cap, unsigned i, char *text, size_t size);
 
 /* Adds all interfaces that the probe has announced. */

@@ -41,7 +41,7 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 	struct ringtap_pcapng_interface_options o;
 	char name[2 * RINGTAP_NAME_LEN + 2], description[2 * RINGTAP_NAME_LEN + 48];
 	bool several = rt_capture_applications(cap) > 1;
-	char own[64] = "", sampling[32] = "", first[40] = "";
+	char own[64] = "", sampling[32] = "", first[64] = "";
 	int ret = OPTIONS_IN(o, struct ringtap_pcapng_interface_options, filter, opts);
 
 	if (!ret)

@@ -72,12 +72,12 @@ static char *put_sample(struct ringtap_capture *cap, uint32_t every, char *at)
 	return at + sizeof(m);
 }
 
-static void put_first(const struct ringtap_capture_options *o, char *at)
+static void put_first(const struct rt_source *s, const struct ringtap_capture_options *o, char *at)
 {
 	const struct rt_msg_first m = {.limit = o->first,
 		.packets = o->first_packets,
 		.inner = o->first_inner,
-		.bits = (uint8_t)__builtin_ctz(o->first_flows ? o->first_flows : 16384)};
+		.bits = (uint8_t)__builtin_ctz(s->flows)};
 
 	memcpy(at, &m, sizeof(m));
 }
@@ -120,7 +120,7 @@ int rt_capture_request(struct ringtap_capture *cap, const struct rt_source *s,
 	if (o->sample > 1)
 		at = put_sample(cap, o->sample, at);
 	if (o->first)
-		put_first(o, at);
+		put_first(s, o, at);
 	if (!ret) {
 		ret = rt_msg_send(conn->fd, &m->h, NULL, 0);
 		if (ret)
