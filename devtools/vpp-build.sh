@@ -53,11 +53,14 @@ static_dpdk() {
 		git -C "$dpdk" archive "v$release" | tar -x -C "$lib-src"
 		touch "$lib-src/complete"
 	fi
-	[ -e "$lib-build/build.ninja" ] || meson setup "$lib-build" "$lib-src" --default-library static --libdir lib \
-		--prefix "$lib" --buildtype release -Dtests=false -Denable_apps=test-cmdline -Denable_driver_sdk=true \
-		-Db_pie=true -Dplatform=generic \
-		-Denable_drivers=bus/pci,bus/vdev,bus/vmbus,mempool/ring,net/af_packet,net/null,net/tap "-Ddisable_libs=$unused"
-	sed -i '/RTE_USE_LIBBSD/d' "$lib-build/rte_build_config.h"
+	if [ ! -e "$lib-build/configured" ]; then
+		meson setup "$lib-build" "$lib-src" --default-library static --libdir lib --prefix "$lib" \
+			--buildtype release -Dtests=false -Denable_apps=test-cmdline -Denable_driver_sdk=true -Db_pie=true \
+			-Dplatform=generic -Denable_drivers=bus/pci,bus/vdev,bus/vmbus,mempool/ring,net/af_packet,net/null \
+			"-Ddisable_libs=$unused"
+		sed -i '/RTE_USE_LIBBSD/d' "$lib-build/rte_build_config.h"
+		touch "$lib-build/configured"
+	fi
 	nice ninja -C "$lib-build" -j "$(nproc)" install
 	# DPDK 22.11 cannot be built without bpf.
 	(cd "$lib/lib" && rm -f librte*.so* librte_bpf.a librte_pdump.a && echo "GROUP ( $(echo librte*.a) )" >libdpdk.a)
