@@ -177,6 +177,11 @@ def test_refused_packets(testpmd):
     pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
     pmd.start()
     until(lambda: pmd.stats(0)["TX-packets"] == 1023, what="a full ring")
+    # Only the TX side uses the ring of net_ring0: nothing drains it.
+    doc = document(pmd, good=lambda d: any(r["used"] for r in d["rings"]))
+    (ring,) = (r for r in doc["rings"] if r["used"])
+    assert ring["used"] == ring["capacity"] == ring["highest"] == 1023
+    assert not [r["name"] for r in doc["rings"] if r["name"].startswith("MP_")]
     # Certainly refused packets, between two readings of the driver's counters.
     doc = document(pmd, good=lambda d: d["ports"][0]["driver_per_second"]["refused"])
     driver = {p["name"]: p["driver_per_second"] for p in doc["ports"]}
