@@ -152,7 +152,7 @@ static void memory_that_is_gone_or_is_no_ring_is_skipped(void **state)
 	assert_true(rt_ring_read(r, &level));
 	r->capacity = 64;
 	assert_false(rt_ring_read(r, &level));
-	r->capacity = 63;
+	r->capacity = 40;
 	r->mask = 62;
 	assert_false(rt_ring_read(r, &level));
 	memset(r, 0xff, sizeof(*r));
