@@ -56,7 +56,7 @@ static_dpdk() {
 	if [ ! -e "$lib-build/configured" ]; then
 		meson setup "$lib-build" "$lib-src" --default-library static --libdir lib --prefix "$lib" \
 			--buildtype release -Dtests=false -Denable_apps=test-cmdline -Denable_driver_sdk=true -Db_pie=true \
-			-Dplatform=generic -Denable_drivers=bus/pci,bus/vdev,bus/vmbus,mempool/ring,net/af_packet,net/null \
+			-Dplatform=generic -Denable_drivers=bus/pci,bus/vdev,bus/vmbus,mempool/ring,net/af_packet,net/null,net/tap \
 			"-Ddisable_libs=$unused"
 		sed -i '/RTE_USE_LIBBSD/d' "$lib-build/rte_build_config.h"
 		touch "$lib-build/configured"
