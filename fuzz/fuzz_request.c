@@ -12,16 +12,31 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* The probe shifts by the bits, and keeps a table of that size for each thread. */
+static void check_first(const struct rt_msg_first *m)
+{
+	if (!m->limit || m->limit > RT_FIRST_MAX || m->packets > 1 || m->inner > 1)
+		abort();
+	if (m->bits < RT_FIRST_BITS_MIN || m->bits > RT_FIRST_BITS_MAX)
+		abort();
+}
+
+static void check_sample(const struct rt_msg_sample *m)
+{
+	if (m->every < 2 || m->every > RT_SAMPLE_MAX || m->every & (m->every - 1))
+		abort();
+}
+
 /* Guarantees that the probe relies on once a request has been accepted. */
 static void check(const struct rt_request *r)
 {
+	if (r->open.flags & RT_OPEN_FIRST)
+		check_first(&r->first);
+	if (r->open.flags & RT_OPEN_SAMPLE)
+		check_sample(&r->sample);
 	if (!r->open.target_count || r->open.target_count > RT_MAX_TARGETS)
 		abort();
 	if (r->open.ids >> RT_IDS_SOURCE_SHIFT >> RT_IDS_SOURCE_BITS)
-		abort();
-	if (r->open.flags & RT_OPEN_FIRST &&
-		(!r->first.limit || r->first.limit > RT_FIRST_MAX ||
-			r->first.bits < RT_FIRST_BITS_MIN || r->first.bits > RT_FIRST_BITS_MAX))
 		abort();
 	for (uint32_t i = 0; i < r->open.target_count; i++) {
 		const struct rt_msg_target *w = &r->targets[i];
