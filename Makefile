@@ -64,7 +64,7 @@ builds: probes
 VPP_BUILDS ?= shared static newest
 VPP_GIT ?=
 VPP_BUILD ?= $(BUILD)/vpp
-vpp: all
+vpp: $(if $(filter newest,$(VPP_BUILDS)),probes,all)
 	devtools/deps.sh build test vpp
 	devtools/vpp-build.sh "$(VPP_GIT)" "$(DPDK_GIT)" $(VPP_BUILD) $(VPP_BUILDS)
 	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) RINGTAP_VPP=$(abspath $(VPP_BUILD)) \
@@ -130,9 +130,9 @@ test-e2e: all
 	$(AS_ROOT) $(PYTHON) $(RUN_E2E) $(TESTS) -- $(PYTEST_ARGS)
 
 # What does not gate, by part, each at most 90 minutes: measurements, matrices, soak tests, rare environments.
-PART ?= lab fwd other matrix packages qemu kernels cross soak archive busy
+PART ?= lab fwd other matrix packages qemu kernels cross $(if $(VPP_GIT),vpp) soak archive busy
 nightly: all
-	$(SUDO) env PYTEST_ARGS="$(PYTEST_ARGS)" devtools/nightly.sh $(BUILD) $(PART)
+	$(SUDO) env PYTEST_ARGS="$(PYTEST_ARGS)" VPP_GIT="$(VPP_GIT)" DPDK_GIT="$(DPDK_GIT)" devtools/nightly.sh $(BUILD) $(PART)
 
 # The table of docs/testing.md, with the last runs of this build folder.
 results:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs parts of what does not gate, each at most 90 minutes, and notes the results in docs/results.json.
-# usage: nightly.sh BUILD PART..., of the parts lab fwd other matrix packages qemu kernels cross soak archive busy
+# usage: nightly.sh BUILD PART..., of the parts lab fwd other matrix packages qemu kernels cross vpp soak archive busy
 # PYTEST_ARGS in the environment are more arguments of pytest, to try a part without a note in
 # docs/results.json: PYTEST_ARGS="-k 'nmap or p0f'".
 set -u
@@ -37,6 +37,7 @@ part() {
 	qemu) make qemu BUILD="$build" ;;
 	kernels) make kernels BUILD="$build" ;;
 	cross) make test-cross BUILD="$(realpath --relative-to=. "$build")" ;;
+	vpp) make vpp BUILD="$build" VPP_GIT="${VPP_GIT:?names no repository of VPP}" DPDK_GIT="${DPDK_GIT:?names no repository of DPDK}" ;;
 	soak) make soak BUILD="$build" SOAK=300 SOAK_SECONDS=1800 SOAK_INCIDENTS=250 ;;
 	archive) make test-archive BUILD="$build" JOBS= PYTEST_ARGS="-m 'nightly or not nightly' $more" && { [ -n "$more" ] || make bench-archive BUILD="$build"; } ;;
 	busy) busy ;;
@@ -48,7 +49,7 @@ if [ "${1:-}" = --part ]; then
 	part "$2"
 	exit
 fi
-parts=' lab fwd other matrix packages qemu kernels cross soak archive busy '
+parts=' lab fwd other matrix packages qemu kernels cross vpp soak archive busy '
 for name; do
 	case $parts in
 	*" $name "*) ;;
