@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The statistics' rings. */
-#include <stdio.h>
 #include <string.h>
 
 #include <rte_mempool.h>

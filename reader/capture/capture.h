@@ -122,9 +122,8 @@ bool rt_capture_started(const struct ringtap_capture *cap);
 
 /* How many are attached. */
 uint32_t rt_capture_applications(const struct ringtap_capture *cap);
-/* Writes "first: bytes=N flows=M" of interface i, also packets=N, and " inner" behind it. False,
- * and
- * "": it has all of each flow. */
+/* Writes "first: bytes=N flows=M" of interface i, with packets=N and " inner" where it is so.
+ * False, and "": it has all of each flow. */
 bool rt_capture_first(const struct ringtap_capture *cap, unsigned i, char *text, size_t size);
 
 /* Adds all interfaces that the probe has announced. */
