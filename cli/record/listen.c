@@ -28,6 +28,8 @@
 /* A client that has gone is noticed by a write. While there are no packets, these find it. */
 #define IDLE_S      10
 #define VANISHED_MS 30000
+/* In which a process that is only made closes the server's socket. */
+#define CLOSED_NS NS_PER_S
 
 struct recording {
 	pid_t pid;
@@ -99,18 +101,35 @@ int listen_check(const struct record_config *cfg)
 
 /* ---- the socket */
 
+/* Whether a server answers: 0, or errno. A recording's process that was just being made holds the
+ * socket of a server that was killed, takes nothing from it, and closes it at once. */
+static int try_server(const struct sockaddr_un *a)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), ret = 0;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	char c;
+
+	if (fd < 0)
+		return 0;
+	if (connect(fd, (const struct sockaddr *)a, sizeof(*a)))
+		ret = errno;
+	else if (rt_poll_ns(&p, 1, CLOSED_NS) > 0 && recv(fd, &c, 1, MSG_DONTWAIT) <= 0)
+		ret = EAGAIN;
+	close(fd);
+	return ret;
+}
+
 /* A socket that nothing listens at is left by a process that was killed. */
 static bool is_left(const struct sockaddr_un *a)
 {
 	struct stat st;
-	int fd, ret;
+	int ret;
 
 	if (lstat(a->sun_path, &st) || !S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
 		return false;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ret = fd < 0 || !connect(fd, (const struct sockaddr *)a, sizeof(*a)) ? 0 : errno;
-	if (fd >= 0)
-		close(fd);
+	ret = try_server(a);
+	if (ret == EAGAIN)
+		ret = try_server(a);
 	return ret == ECONNREFUSED;
 }
 

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -225,6 +226,28 @@ static void a_path_in_use_is_left_alone(void **state)
 	assert_int_equal(access("s", F_OK), 0);
 }
 
+/* The process of a recording that a server made just when it was killed has its socket a moment
+ * longer. */
+static void a_socket_that_is_being_closed_is_left(void **state)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "s"};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), status;
+	pid_t pid;
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(listen(fd, CLIENTS), 0);
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		_exit(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1) != 1);
+	close(fd);
+	start("--listen unix:s");
+	assert_string_equal(next_line(), "Listening on unix:s");
+	stop();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void mistakes_are_named(void **state)
 {
 	static const struct {
@@ -294,6 +317,7 @@ int main(void)
 		RECORD_TEST(clients_are_limited),
 		RECORD_TEST(another_user_gets_nothing),
 		RECORD_TEST(a_path_in_use_is_left_alone),
+		RECORD_TEST(a_socket_that_is_being_closed_is_left),
 		RECORD_TEST(mistakes_are_named),
 		RECORD_TEST(networks_are_compared_by_bits),
 	};
