@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from harness.attach import attach, detach
 from harness.guests import Site
-from harness.proc import until
+from harness.proc import of_tasks, until
 
 ROUNDS = 9
 SECONDS = 0.5
@@ -58,6 +58,8 @@ def turns(thread, record):
     for _ in range(ROUNDS):
         found["untouched"].append((thread.ns_a_packet(), thread.batch, thread.waited))
         attach(thread.ovs.prefix)
+        # It follows ports, whose calls it diverts, for 2 s after a command.
+        until(lambda: "ringtap-ctl\n" not in of_tasks(thread.ovs.pid, "comm").values(), what="the probe rests")
         found["attached"].append((thread.ns_a_packet(), thread.batch, thread.waited))
         recorder = record(thread.ovs, "--json", out="/dev/null", ports=["vm0"])
         found["recorded"].append((thread.ns_a_packet(), thread.batch, thread.waited))
