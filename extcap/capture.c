@@ -25,6 +25,9 @@ static int configure(struct record_config *cfg, const struct extcap *e, const ch
 	cfg->capture.options.sample = e->sample;
 	cfg->capture.tags = e->tags;
 	cfg->capture.inner = e->inner;
+	if ((e->cut && *e->cut && config_cut(cfg, e->cut)) ||
+		(e->first && *e->first && config_first(cfg, e->first)))
+		return -EINVAL;
 	cfg->path = e->fifo;
 	/* Wireshark shows all of standard error, with "Error by extcap pipe:" before it. */
 	cfg->quiet = cfg->quiet_end = true;

@@ -20,6 +20,7 @@ struct extcap {
 	const char *filter;
 	enum ringtap_tags tags;
 	bool inner;
+	const char *cut, *first; /* NULL or empty: all bytes, the whole of each flow */
 	const char *fifo;
 	/* Options of the capture. */
 	unsigned directions;  /* RINGTAP_RX | RINGTAP_TX; 0: both */

@@ -75,6 +75,12 @@ static void mistakes_are_named(void **state)
 			STATUS_USAGE, "--snapshot-length z: not a size"},
 		{"--capture --fifo f --extcap-interface ringtap:x:y --snapshot-length 262145",
 			STATUS_USAGE, "--snapshot-length 262145: out of range"},
+		{"--capture --fifo f --extcap-interface ringtap:app0:p0 --cut l5", STATUS_USAGE,
+			"extcap: --cut l5: "},
+		{"--capture --fifo f --extcap-interface ringtap:app0:p0 --first 32k", STATUS_USAGE,
+			"extcap: --first 32k: unknown limit"},
+		{"--capture --fifo f --extcap-interface ringtap:app0:p0 --first 1p/flow --ids",
+			STATUS_USAGE, "extcap: --first: cuts"},
 		{"--capture --fifo f --extcap-interface ringtap:x:y --queue z", STATUS_USAGE,
 			"--queue z: not a queue; give 0 to 65535, or all"},
 		{"--capture --fifo f --extcap-interface ringtap:x:y --queue 65536", STATUS_USAGE,
@@ -176,13 +182,13 @@ static void queues_are_those_of_the_port(void **state)
 static void configuration_has_all_options(void **state)
 {
 	static const char *const calls[] = {"direction", "queue", "snapshot-length", "buffer",
-		"timestamp", "ids", "sample", "tags", "inner"};
+		"timestamp", "ids", "sample", "tags", "inner", "cut", "first"};
 	char text[64];
 	const char *at;
 
 	assert_int_equal(extcap("--extcap-interface ringtap:app0:p1 --extcap-config"), STATUS_OK);
 	at = printed;
-	for (unsigned i = 0; i < 9; i++) {
+	for (unsigned i = 0; i < 11; i++) {
 		snprintf(text, sizeof(text), "arg {number=%u}{call=--%s}", i, calls[i]);
 		at = strstr(at, text);
 		assert_non_null(at);
@@ -236,6 +242,31 @@ static void capture_goes_to_the_pipe(void **state)
 	assert_int_equal(test_blocks_read("g").epb, 103);
 }
 
+static bool file_has(const char *path, const char *text)
+{
+	static char bytes[65536];
+	FILE *f = fopen(path, "r");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(bytes, 1, sizeof(bytes), f);
+	fclose(f);
+	return memmem(bytes, n, text, strlen(text));
+}
+
+static void options_of_a_capture_are_those_of_record(void **state)
+{
+	assert_int_equal(extcap("--capture --fifo f --extcap-interface ringtap:app0:p0 "
+				"--cut headers --first 100p/flow"),
+		STATUS_OK);
+	assert_true(file_has("f", "cut: headers"));
+	/* Fields of Wireshark's window that are left empty. */
+	assert_int_equal(
+		extcap("--capture --fifo g --extcap-interface ringtap:app0:p0 --cut= --first="),
+		STATUS_OK);
+	assert_false(file_has("g", "cut:"));
+}
+
 static void write_program(const char *name, const char *text)
 {
 	test_write(name, text, strlen(text));
@@ -286,11 +317,13 @@ static void another_host_gets_the_options(void **state)
 		run_extcap("--capture --fifo f --extcap-interface ringtap-ssh --host -oX=y "
 			   "--ssh-port 2222 --user me --key k --target it's;ls$(ls):0 --direction "
 			   "tx --snapshot-length 96 --buffer 64M --queue 3 --timestamp nic --ids "
-			   "--sample 8 --tags as-is --inner --extcap-capture-filter udp_port_53"),
+			   "--sample 8 --tags as-is --inner --cut headers --first 32k/flow "
+			   "--extcap-capture-filter udp_port_53"),
 		STATUS_OK);
-	assert_text("f", "record\n-q\n-w\n-\n-f\nudp port 53\n--direction\ntx\n-s\n96\n"
-			 "--buffer\n65536K\n--sample\n8\n--queue\n3\n--timestamp\nnic\n--ids\n"
-			 "--tags\nas-is\n--inner\n--\nit's;ls$(ls):0\n");
+	assert_text("f",
+		"record\n-q\n-w\n-\n-f\nudp port 53\n--direction\ntx\n-s\n96\n"
+		"--buffer\n65536K\n--sample\n8\n--queue\n3\n--timestamp\nnic\n--ids\n"
+		"--tags\nas-is\n--inner\n--cut\nheaders\n--first\n32k/flow\n--\nit's;ls$(ls):0\n");
 	unlink("ssh");
 	setenv("PATH", ".", 1);
 	assert_int_equal(run_extcap("--capture --fifo f --extcap-interface ringtap-ssh --host r1"),
@@ -335,6 +368,7 @@ int main(void)
 		with_files(configuration_has_all_options),
 		with_files(filters_are_checked),
 		with_files(capture_goes_to_the_pipe),
+		with_files(options_of_a_capture_are_those_of_record),
 		with_files(losses_are_reported),
 		with_files(another_host_gets_the_options),
 		with_files(another_host_has_fields),

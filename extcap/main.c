@@ -65,6 +65,11 @@ static const struct option_def options[] = {
 	SAMPLE_OPTION(struct extcap, sample),
 	TAGS_OPTION(struct extcap, tags),
 	INNER_OPTION(struct extcap, inner),
+	{TO(cut), OPTION_TEXT, 0, "cut", CUT_ARG, NULL, 0, 0,
+		"Capture of each packet only its headers, with l4+N also N bytes behind them, or "
+		"N bytes"},
+	{TO(first), OPTION_TEXT, 0, "first", FIRST_ARG, NULL, 0, 0,
+		"Capture the first SIZE bytes or N packets of each flow in each direction"},
 	{.kind = OPTION_HEADING, .help = "The other host, with the interface ringtap-ssh"},
 	{TO(remote_host), OPTION_TEXT, 0, "host", "HOST", NULL, 0, 0, "Its name, as for ssh(1)"},
 	{TO(remote_port), OPTION_TEXT, 0, "ssh-port", "PORT", NULL, 0, 0,

@@ -61,6 +61,8 @@ static char *remote_command(const struct extcap *e)
 		fputs(" --tags as-is", f);
 	if (e->inner)
 		fputs(" --inner", f);
+	put_option(f, "--cut", e->cut);
+	put_option(f, "--first", e->first);
 	if (e->remote_target && *e->remote_target) {
 		fputs(" --", f);
 		put_word(f, e->remote_target);

@@ -28,6 +28,8 @@ enum {
 	ARG_SAMPLE,
 	ARG_TAGS,
 	ARG_INNER,
+	ARG_CUT,
+	ARG_FIRST,
 	ARG_HOST,
 	ARG_SSH_PORT,
 	ARG_USER,
@@ -245,5 +247,12 @@ int print_config(const struct extcap *e)
 	       "The capture filter also matches packets in VXLAN, Geneve, GRE, GTP-U, MPLS and "
 	       "IP in IP}\n",
 		ARG_INNER);
+	printf("arg {number=%d}{call=--cut}{display=Only headers}{type=string}{placeholder=headers}"
+	       "{tooltip=headers, l4+64 for 64 bytes behind them, or a number of bytes; empty: "
+	       "packets as they are}\n",
+		ARG_CUT);
+	printf("arg {number=%d}{call=--first}{display=Only the first of each flow}{type=string}"
+	       "{placeholder=32k/flow}{tooltip=32k/flow or 100p/flow; empty: all}\n",
+		ARG_FIRST);
 	return STATUS_OK;
 }

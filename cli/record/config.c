@@ -300,7 +300,7 @@ static int add_comment(struct record_config *c, const char *text)
 }
 
 /* For a comment of the file, too. */
-static int add_cut(struct record_config *c, const char *text)
+int config_cut(struct record_config *c, const char *text)
 {
 	char *before = c->cuts;
 	int ret = capture_config_cut(&c->capture, text);
@@ -313,6 +313,12 @@ static int add_cut(struct record_config *c, const char *text)
 	}
 	free(before);
 	return ret;
+}
+
+int config_first(struct record_config *c, const char *text)
+{
+	c->first = text;
+	return capture_config_first(&c->capture, text);
 }
 
 /* Parses options of -b about names, as dumpcap's. 1: another option. */
@@ -367,9 +373,9 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_AUTOSTOP: return set_limit(&c->stop, "-a", STOP_KEYS, v->text);
 	case OPT_RING_BUFFER: return set_ring_buffer(c, v->text);
 	case OPT_COMMENT: return add_comment(c, v->text);
-	case OPT_CUT: return add_cut(c, v->text);
+	case OPT_CUT: return config_cut(c, v->text);
 	case OPT_ALLOW: return listen_allow(c, v->text);
-	case OPT_FIRST: c->first = v->text; return capture_config_first(&c->capture, v->text);
+	case OPT_FIRST: return config_first(c, v->text);
 	case OPT_SPLIT: c->split = SPLIT_INTERFACE + (unsigned)v->number; break;
 	case OPT_ON_FULL:
 		c->capture.options.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP;
@@ -498,8 +504,9 @@ static int check_ids(const struct record_config *c)
 			"record: --metadata: pcap files have no place for it; leave out -P");
 	if (c->capture.options.ids && c->capture.options.first)
 		return message_fail(-EINVAL,
-			"record: --first: cuts received and sent packets by themselves, so ids "
-			"would show packets as not sent; leave out --first or --ids");
+			"%s: --first: cuts received and sent packets by themselves, so ids "
+			"would show packets as not sent; leave out --first or --ids",
+			c->capture.command);
 	if (!c->capture.options.ids)
 		return 0;
 	if (c->output.pcap)

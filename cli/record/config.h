@@ -58,6 +58,9 @@ void config_init(struct record_config *c);
 int config_set(void *ctx, int id, const struct option_value *v);
 /* The operand() of the command: a target, which gets the defaults wherever it stands. */
 int config_operand(void *ctx, const char *text);
+/* The values of --cut and --first. 0, or -EINVAL or -ENOMEM after a message. */
+int config_cut(struct record_config *c, const char *text);
+int config_first(struct record_config *c, const char *text);
 /* After the last option: checks combinations and compiles the filters. Prints what is wrong. */
 int config_check(struct record_config *c);
 void config_free(struct record_config *c);
