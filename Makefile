@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 MESON_ARGS ?=
 # What runs of the tests with real programs, and how many at a time.
 TESTS ?= e2e
-JOBS ?= 3
+JOBS ?= 4
 PYTEST_ARGS ?=
 # Network namespaces, raw sockets and huge pages need root; building does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
