@@ -95,6 +95,16 @@ static void check_last(struct flight *f, const struct ringtap_snapshot *before)
 	}
 }
 
+void conditions_warn(const struct flight *f)
+{
+	for (unsigned i = 0; i < f->cfg->trigger_count && f->last; i++)
+		if (trigger_blind(&f->cfg->triggers[i], f->last))
+			message_print(
+				"flight: --on '%s': '%s' has no mempool whose level is known, so "
+				"this waits for one; 'ringtap memory' lists them",
+				f->cfg->triggers[i].text, f->app.name);
+}
+
 int conditions_step(struct flight *f)
 {
 	struct ringtap_snapshot *before;

@@ -15,6 +15,8 @@ void condition_met(struct flight *f, const struct trigger *t, const struct event
 /* Takes a snapshot, checks conditions with it and keeps one a second. 0; -EPIPE: the application
  * has ended. */
 int conditions_step(struct flight *f);
+/* Prints conditions that nothing in the application can meet yet. */
+void conditions_warn(const struct flight *f);
 /* Makes the history reach to this time, if the application still answers: an incident's end may be
  * within a second that is not over. */
 void conditions_reach(struct flight *f, uint64_t ns);

@@ -312,6 +312,31 @@ static void the_emptiest_pool_is_named(void **state)
 	assert_met("pool < 4096", "small", 100);
 }
 
+static bool blind(const char *text)
+{
+	struct trigger t = parsed(text);
+
+	return trigger_blind(&t, to);
+}
+
+static void levels_that_are_unknown_meet_nothing(void **state)
+{
+	assert_false(blind("pool < 10%"));
+	POOL(to, 0)->available = UINT32_MAX;
+	assert_true(blind("pool < 10%"));
+	assert_false(met("pool < 4294967295"));
+	*POOL(to, 1) = *POOL(to, 0);
+	to->pool_count = 2;
+	assert_true(blind("pool < 10%"));
+	POOL(to, 1)->available = 7;
+	assert_false(blind("pool < 10%"));
+	POOL(to, 1)->gone = true;
+	assert_true(blind("pool < 10%"));
+	to->pool_count = 0;
+	assert_true(blind("pool < 10%"));
+	assert_false(blind("gap > 1ms"));
+}
+
 /* ---- verdicts */
 
 static bool judged(const char *text)
@@ -448,6 +473,7 @@ int main(void)
 		CASE(busy_periods_that_came_back_are_not_new),
 		CASE(levels_of_pools),
 		CASE(the_emptiest_pool_is_named),
+		CASE(levels_that_are_unknown_meet_nothing),
 		CASE(verdicts_by_name),
 		CASE(collectors),
 		CASE(values),

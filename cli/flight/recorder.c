@@ -300,6 +300,7 @@ static int run_attached(struct flight *f)
 			f->app.dir, strerror(-ret));
 	/* The first snapshot: what happens after the announcement is compared with it. */
 	check(f);
+	conditions_warn(f);
 	counted_past_begin(&f->counted, f->app.info.program, (pid_t)f->app.info.host_pid,
 		(pid_t)f->app.info.pid);
 	announce(f);

@@ -326,6 +326,18 @@ static bool check_pools(const struct trigger *t, const struct span *s, struct ev
 	return met;
 }
 
+bool trigger_blind(const struct trigger *t, const struct ringtap_snapshot *s)
+{
+	bool known = t->kind != TRIGGER_POOL;
+
+	for (uint32_t i = 0; i < s->pool_count && !known; i++) {
+		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(s, i);
+
+		known = !p->gone && p->size && p->available != UINT32_MAX;
+	}
+	return !known;
+}
+
 bool trigger_check(const struct trigger *t, const struct span *s, struct event *e)
 {
 	switch (t->kind) {

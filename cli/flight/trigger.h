@@ -85,6 +85,8 @@ bool trigger_check(const struct trigger *t, const struct span *s, struct event *
 bool trigger_known(const struct trigger *t, const struct span *s);
 /* The same of a diagnosis. */
 bool trigger_check_doctor(const struct trigger *t, const struct diagnosis *d, struct event *e);
+/* True: nothing in the application can meet it yet: it has no mempool whose level is known. */
+bool trigger_blind(const struct trigger *t, const struct ringtap_snapshot *s);
 /* Only the change of a level counts; other conditions are met again and again. */
 bool trigger_is_level(const struct trigger *t);
 /* "12 packets", "61.2 us": a value of this trigger. */

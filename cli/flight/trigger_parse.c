@@ -125,6 +125,17 @@ static int unknown_verdict(const char *condition, const char *word)
 		nearest_advice(&n, "see ringtap-flight(1)"));
 }
 
+/* Verdicts that are in no snapshot of a recorder. NULL: it may find this one. */
+static const char *never_found(int verdict)
+{
+	switch (verdict) {
+	case VERDICT_SCATTERED:
+	case VERDICT_OUTSIDE: return "only 'ringtap doctor' reads what this verdict needs";
+	case VERDICT_NOT_COUNTED: return "a recorder that judges counts polls";
+	default: return NULL;
+	}
+}
+
 static int parse_verdict(struct trigger *t, const char *text)
 {
 	t->verdict = -1;
@@ -136,7 +147,9 @@ static int parse_verdict(struct trigger *t, const char *text)
 	for (int i = 0; i < VERDICT_COUNT; i++)
 		if (!strcmp(verdict_names[i], text))
 			t->verdict = i;
-	return t->verdict < 0 ? unknown_verdict(t->text, text) : 0;
+	if (t->verdict < 0)
+		return unknown_verdict(t->text, text);
+	return never_found(t->verdict) ? refuse(t->text, never_found(t->verdict)) : 0;
 }
 
 static int parse_packet(struct trigger *t, const char *text)
