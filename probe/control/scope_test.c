@@ -25,6 +25,32 @@ static void *load(const char *path)
 	return object;
 }
 
+/* One with DPDK's symbols. */
+static void *load_object(const char *name, int scope)
+{
+	char path[PATH_MAX];
+	void *object;
+
+	snprintf(path, sizeof(path), "%s/%s", getenv("RINGTAP_OBJECTS"), name);
+	object = dlopen(path, RTLD_NOW | scope);
+	if (!object)
+		fail_msg("%s", dlerror());
+	return object;
+}
+
+/* The probe fails with this sentence. */
+static void assert_refused(const char *text)
+{
+	void *probe = load(getenv("RINGTAP_PROBE"));
+	const struct rt_loaded *loaded = dlsym(probe, RT_LOADED_SYMBOL);
+
+	assert_non_null(loaded);
+	assert_true(loaded->status < 0);
+	if (!strstr(loaded->text, text))
+		fail_msg("%s", loaded->text);
+	dlclose(probe);
+}
+
 static void copy_of(const char *path, char out[PATH_MAX])
 {
 	char buf[65536];
@@ -69,17 +95,36 @@ static void test_one_of_two_libraries_is_not_chosen(void **state)
 	unlink(copy);
 }
 
-/* Their rte_version() is inline. */
 static void test_releases_before_21_11_are_named(void **state)
 {
-	void *old = load(getenv("RINGTAP_OLD_EAL")), *probe = load(getenv("RINGTAP_PROBE"));
-	const struct rt_loaded *loaded = dlsym(probe, RT_LOADED_SYMBOL);
+	void *old = load_object("old_eal.so", RTLD_LOCAL);
 
-	assert_non_null(loaded);
-	assert_true(loaded->status < 0);
-	assert_non_null(strstr(loaded->text, "old_eal.so contains a DPDK older than 21.11"));
-	dlclose(probe);
+	assert_refused("old_eal.so contains a DPDK older than 21.11");
 	dlclose(old);
+}
+
+static void test_two_of_local_scope_are_named(void **state)
+{
+	void *plugin = load_object("one_plugin.so", RTLD_LOCAL);
+	void *eal = load_object("librte_eal.so.23", RTLD_LOCAL);
+
+	assert_refused("one_plugin.so and librte_eal.so.23 contain a DPDK each");
+	dlclose(eal);
+	dlclose(plugin);
+}
+
+static void test_hidden_symbols_are_not_found(void **state)
+{
+	void *hidden = load_object("hidden_plugin.so", RTLD_LOCAL), *plugin;
+	struct rt_scope s = {.count = 0};
+	bool several;
+
+	assert_refused("no DPDK is visible");
+	plugin = load_object("one_plugin.so", RTLD_LOCAL);
+	assert_ptr_equal(rt_scope_find(&s, "rte_version", &several), dlsym(plugin, "rte_version"));
+	assert_false(several);
+	dlclose(plugin);
+	dlclose(hidden);
 }
 
 /* A plugin with a DPDK of its own that is loaded later would bind to the one that is global. */
@@ -100,12 +145,29 @@ static void test_dpdk_of_local_scope_serves_and_stays_local(void **state)
 	assert_null(dlsym(RTLD_DEFAULT, "rte_bpf_load"));
 }
 
+/* A plugin that exports its DPDK is bound to it, too. The last test: this program keeps what it has
+ * found in the global scope. */
+static void test_the_one_of_global_scope_is_chosen(void **state)
+{
+	void *eal;
+	struct rt_scope s = {.count = 0};
+	bool several;
+
+	load_object("one_plugin.so", RTLD_LOCAL);
+	eal = load_object("librte_eal.so.23", RTLD_GLOBAL);
+	assert_ptr_equal(rt_scope_find(&s, "rte_version", &several), dlsym(eal, "rte_version"));
+	assert_false(several);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_of_two_libraries_is_not_chosen),
 		cmocka_unit_test(test_releases_before_21_11_are_named),
+		cmocka_unit_test(test_two_of_local_scope_are_named),
+		cmocka_unit_test(test_hidden_symbols_are_not_found),
 		cmocka_unit_test(test_dpdk_of_local_scope_serves_and_stays_local),
+		cmocka_unit_test(test_the_one_of_global_scope_is_chosen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
