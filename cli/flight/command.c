@@ -72,9 +72,10 @@ static const struct option_def options[] = {
 		"behind it takes all of the last 5 seconds (1s to 100s). Time between two polls: "
 		"'gap > "
 		"50us' where there was work, 'idle-gap > 1ms' where there was none. A thread's busy "
-		"period: 'burst > 10000' packets. A mempool: 'pool < 10%', 'pool < 512'. A fault "
-		"that ringtap doctor finds: 'doctor', 'doctor: pool_exhausted'. A packet that "
-		"matches a libpcap expression: 'packet: tcp[tcpflags] & tcp-rst != 0'. A USDT event "
+		"period: 'burst > 10000' packets. A mempool: 'pool < 10%', 'pool < 512'. A ring, by "
+		"its name or any: 'ring NAME > 80%', 'ring > 512'. A fault that ringtap doctor "
+		"finds: 'doctor', 'doctor: pool_exhausted'. A packet that matches a libpcap "
+		"expression: 'packet: tcp[tcpflags] & tcp-rst != 0'. A USDT event "
 		"of the application or one of its libraries: 'usdt: PROVIDER:NAME'. The end of the "
 		"application, however it comes: 'exit'. SIGUSR1, 'ringtap flight trigger' and, if "
 		"allowed, a request to ringtap export always write one"},

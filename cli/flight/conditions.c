@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/nearest.h"
 #include "base/util.h"
 #include "conditions.h"
 #include "flight.h"
@@ -95,14 +98,38 @@ static void check_last(struct flight *f, const struct ringtap_snapshot *before)
 	}
 }
 
+/* A name that is mistyped would never be there. */
+static void warn_of_ring(const struct flight *f, const struct trigger *t)
+{
+	char advice[128];
+	struct nearest n;
+
+	nearest_begin(&n, t->object, strlen(t->object));
+	for (uint32_t i = 0; i < f->last->ring_count; i++) {
+		const struct ringtap_ring_stats *r = ringtap_snapshot_ring(f->last, i);
+
+		if (!r->gone && trigger_names(t, r->name))
+			return;
+		nearest_offer(&n, r->name, strlen(r->name));
+	}
+	snprintf(advice, sizeof(advice), "'ringtap top %s --view rings' lists them", f->app.name);
+	message_print("flight: --on '%s': '%s' has no ring%s, so this waits for one; %s", t->text,
+		f->app.name, *t->object ? " of this name" : "", nearest_advice(&n, advice));
+}
+
 void conditions_warn(const struct flight *f)
 {
-	for (unsigned i = 0; i < f->cfg->trigger_count && f->last; i++)
-		if (trigger_blind(&f->cfg->triggers[i], f->last))
+	for (unsigned i = 0; i < f->cfg->trigger_count && f->last; i++) {
+		const struct trigger *t = &f->cfg->triggers[i];
+
+		if (t->kind == TRIGGER_RING)
+			warn_of_ring(f, t);
+		else if (trigger_blind(t, f->last))
 			message_print(
 				"flight: --on '%s': '%s' has no mempool whose level is known, so "
 				"this waits for one; 'ringtap memory' lists them",
-				f->cfg->triggers[i].text, f->app.name);
+				t->text, f->app.name);
+	}
 }
 
 int conditions_step(struct flight *f)

@@ -40,6 +40,7 @@ static int end(void **state)
 #define THREAD(f, i) ((struct ringtap_thread_stats *)ringtap_snapshot_thread(f, i))
 #define PAIR(f, i)   ((struct ringtap_pair_stats *)ringtap_snapshot_pair(f, i))
 #define POOL(f, i)   ((struct ringtap_pool_stats *)ringtap_snapshot_pool(f, i))
+#define RING(f, i)   ((struct ringtap_ring_stats *)ringtap_snapshot_ring(f, i))
 #define GAP(f, i)    ((struct ringtap_gap *)ringtap_thread_gap(THREAD(f, 0), i))
 #define BURST(f, i)  ((struct ringtap_microburst *)ringtap_thread_microburst(THREAD(f, 0), i))
 
@@ -337,6 +338,58 @@ static void levels_that_are_unknown_meet_nothing(void **state)
 	assert_false(blind("gap > 1ms"));
 }
 
+/* ---- rings */
+
+static void put_samples(struct ringtap_snapshot *f, uint32_t i, uint64_t count, uint32_t last)
+{
+	memset(RING(f, i)->recent, 0, sizeof(RING(f, i)->recent));
+	RING(f, i)->samples = count;
+	RING(f, i)->used = RING(f, i)->recent[0] = last;
+}
+
+static void levels_of_rings(void **state)
+{
+	put_samples(from, 0, 10, 0);
+	put_samples(to, 0, 12, 512);
+	assert_met("ring > 511", "rx_to_worker", 512);
+	assert_met("ring rx_to_worker > 50%", "rx_to_worker", 100 * 512.0 / 1023);
+	assert_false(met("ring > 512"));
+	assert_false(met("ring > 51%"));
+	assert_false(met("ring rx_to > 511"));
+	assert_false(met("ring rx_to_worker2 > 511"));
+	RING(to, 0)->gone = true;
+	assert_false(met("ring > 511"));
+}
+
+/* It may have emptied by the time of the snapshot. */
+static void the_fullest_sample_since_the_last_snapshot_counts(void **state)
+{
+	put_samples(from, 0, 10, 0);
+	put_samples(to, 0, 12, 3);
+	RING(to, 0)->recent[1] = 900;
+	RING(to, 0)->recent[2] = 1000; /* before the first snapshot */
+	assert_met("ring > 80%", "rx_to_worker", 100 * 900.0 / 1023);
+	assert_false(met("ring > 900"));
+	put_samples(from, 0, 12, 3);
+	assert_met("ring > 2", "rx_to_worker", 3); /* not sampled again */
+}
+
+static void the_fullest_ring_is_named(void **state)
+{
+	put_samples(to, 0, 12, 300);
+	*RING(to, 1) = *RING(to, 0);
+	strcpy(RING(to, 1)->name, "to > tx");
+	to->ring_count = 2;
+	put_samples(to, 1, 12, 400);
+	assert_met("ring > 1", "to > tx", 400);
+	assert_met("ring to > tx > 1", "to > tx", 400);
+	assert_met("ring rx_to_worker > 1", "rx_to_worker", 300);
+	RING(to, 1)->capacity = 0; /* not complete */
+	assert_met("ring > 1", "rx_to_worker", 300);
+	put_samples(to, 0, 0, 300); /* not sampled yet */
+	assert_false(met("ring > 1"));
+}
+
 /* ---- verdicts */
 
 static bool judged(const char *text)
@@ -379,6 +432,7 @@ static void collectors(void **state)
 		{"idle-gap > 1ms", RINGTAP_GAPS, false},
 		{"burst > 1", RINGTAP_BUSY, false},
 		{"pool < 5%", RINGTAP_POOLS, true},
+		{"ring > 5%", RINGTAP_POOLS, true},
 		{"doctor", JUDGE_COLLECTORS, true},
 		{"usdt: a:b", 0, false},
 		{"exit", 0, false},
@@ -405,6 +459,8 @@ static void values(void **state)
 		{"p99 > 1us", 2.5e9, "2.5 s"},
 		{"pool < 10%", 9.9, "10 %"},
 		{"pool < 512", 511, "511 objects"},
+		{"ring a > 10%", 10.1, "10 %"},
+		{"ring a > 512", 513, "513 objects"},
 		{"burst > 1", 20000, "20000 packets"},
 		{"doctor", 1, ""},
 		{"exit", 1, ""},
@@ -430,6 +486,12 @@ static void what_is_parsed(void **state)
 	assert_int_equal(t.over_ns, 5 * NS_PER_S);
 	t = parsed("pool<10%");
 	assert_true(t.percent && !t.rate);
+	t = parsed(" ring  rx over 2  >80% ");
+	assert_string_equal(t.object, "rx over 2");
+	assert_float_equal(t.threshold, 80, 0);
+	assert_true(t.percent && !t.over_ns);
+	t = parsed("ring>512");
+	assert_string_equal(t.object, "");
 	t = parsed("p99 > 50us over 100s");
 	assert_float_equal(t.threshold, 50000, 0);
 	assert_int_equal(t.over_ns, 100 * NS_PER_S);
@@ -474,6 +536,9 @@ int main(void)
 		CASE(levels_of_pools),
 		CASE(the_emptiest_pool_is_named),
 		CASE(levels_that_are_unknown_meet_nothing),
+		CASE(levels_of_rings),
+		CASE(the_fullest_sample_since_the_last_snapshot_counts),
+		CASE(the_fullest_ring_is_named),
 		CASE(verdicts_by_name),
 		CASE(collectors),
 		CASE(values),

@@ -361,6 +361,50 @@ static void times_are_written_as_in_conditions(void **state)
 	ringtap_monitor_close(f.mon);
 }
 
+/* Full for one sample, and empty again before the snapshot. */
+static void a_ring_has_the_level_of_its_fullest_sample(void **state)
+{
+	struct ringtap_ring_stats *r = &fake_apps[0].s.rings[0];
+
+	on("ring rx_to_worker > 80%");
+	on("ring other > 80%");
+	watch_for(2);
+	r->samples += 2;
+	r->used = r->recent[0] = 3;
+	r->recent[1] = 1000;
+	watch_for(1);
+	assert_condition(0, "98 %", "80 %", 100000 / 1023.0 / 80, "rx_to_worker");
+	assert_condition(1, NULL, "80 %", -1, NULL);
+	assert_int_equal(f.states[0].made, 1);
+	assert_int_equal(f.states[1].made, 0);
+	r->samples++;
+	r->recent[0] = 1000; /* full again */
+	watch_for(1);
+	assert_int_equal(f.states[0].made, 2);
+	ringtap_monitor_close(f.mon);
+}
+
+static void names_of_rings_that_are_not_there_yet(void **state)
+{
+	struct test_output o;
+
+	on("ring rx_to_worker > 80%");
+	on("ring > 80%");
+	on("ring rx_to_wroker > 80%");
+	on("ring zz > 80%");
+	watch_for(1);
+	test_output_begin();
+	conditions_warn(&f);
+	test_output_end(&o);
+	assert_string_equal(o.err,
+		"ringtap: flight: --on 'ring rx_to_wroker > 80%': 'app' has no ring of this name, "
+		"so this waits for one; did you mean 'rx_to_worker'?\n"
+		"ringtap: flight: --on 'ring zz > 80%': 'app' has no ring of this name, so this "
+		"waits for one; 'ringtap top app --view rings' lists them\n");
+	test_output_free(&o);
+	ringtap_monitor_close(f.mon);
+}
+
 static void nothing_is_known_before_the_first_second(void **state)
 {
 	on("pool < 1%");
@@ -415,6 +459,8 @@ int main(void)
 		CASE(losses_and_incidents),
 		CASE(values_and_distances),
 		CASE(times_are_written_as_in_conditions),
+		CASE(a_ring_has_the_level_of_its_fullest_sample),
+		CASE(names_of_rings_that_are_not_there_yet),
 		CASE(nothing_is_known_before_the_first_second),
 		CASE(a_failed_reading_answers_nothing),
 		CASE(without_a_descriptor_it_rests_for_a_second),

@@ -20,7 +20,8 @@ unsigned trigger_collectors(const struct trigger *t)
 	case TRIGGER_GAP:
 	case TRIGGER_IDLE_GAP: return RINGTAP_GAPS;
 	case TRIGGER_BURST: return RINGTAP_BUSY;
-	case TRIGGER_POOL: return RINGTAP_POOLS;
+	case TRIGGER_POOL:
+	case TRIGGER_RING: return RINGTAP_POOLS;
 	case TRIGGER_DOCTOR: return JUDGE_COLLECTORS;
 	default: return 0;
 	}
@@ -29,7 +30,8 @@ unsigned trigger_collectors(const struct trigger *t)
 bool trigger_is_level(const struct trigger *t)
 {
 	/* Intervals of --over overlap: the same packets would be an event again and again. */
-	return t->kind == TRIGGER_POOL || t->kind == TRIGGER_DOCTOR || t->over_ns;
+	return t->kind == TRIGGER_POOL || t->kind == TRIGGER_RING || t->kind == TRIGGER_DOCTOR ||
+	       t->over_ns;
 }
 
 void trigger_value(const struct trigger *t, double value, char *out, size_t size)
@@ -43,10 +45,10 @@ void trigger_value(const struct trigger *t, double value, char *out, size_t size
 		snprintf(out, size, "%s", text);
 	} else {
 		snprintf(out, size, "%.0f%s", value,
-			t->rate                   ? " packets/s"
-			: t->percent              ? " %"
-			: t->kind == TRIGGER_POOL ? " objects"
-						  : " packets");
+			t->rate                                              ? " packets/s"
+			: t->percent                                         ? " %"
+			: t->kind == TRIGGER_POOL || t->kind == TRIGGER_RING ? " objects"
+									     : " packets");
 	}
 }
 
@@ -338,6 +340,30 @@ bool trigger_blind(const struct trigger *t, const struct ringtap_snapshot *s)
 	return !known;
 }
 
+bool trigger_names(const struct trigger *t, const char *name)
+{
+	return !*t->object || !strcmp(t->object, name);
+}
+
+static bool check_rings(const struct trigger *t, const struct span *s, struct event *e)
+{
+	bool met = false;
+
+	for (uint32_t i = 0; i < s->to->ring_count; i++) {
+		const struct ringtap_ring_stats *r = ringtap_snapshot_ring(s->to, i);
+		double level = rates_ring_peak(s, i);
+
+		if (t->percent)
+			level = 100 * level / r->capacity;
+		if (r->gone || !r->capacity || !trigger_names(t, r->name) ||
+			!(level > t->threshold) || (met && level <= e->value))
+			continue;
+		met = true;
+		whole(e, s, level, r->name);
+	}
+	return met;
+}
+
 bool trigger_check(const struct trigger *t, const struct span *s, struct event *e)
 {
 	switch (t->kind) {
@@ -354,6 +380,7 @@ bool trigger_check(const struct trigger *t, const struct span *s, struct event *
 	case TRIGGER_IDLE_GAP: return check_gaps(t, s, e);
 	case TRIGGER_BURST: return check_bursts(t, s, e);
 	case TRIGGER_POOL: return check_pools(t, s, e);
+	case TRIGGER_RING: return check_rings(t, s, e);
 	default: return false;
 	}
 }

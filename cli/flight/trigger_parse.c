@@ -37,7 +37,7 @@ static bool has_interval(enum trigger_kind k)
 	return k <= TRIGGER_P999;
 }
 
-/* A number of packets or objects, "/s" behind counters and "%" behind levels of pools. */
+/* A number of packets or objects, "/s" behind counters and "%" behind levels. */
 static int parse_level(struct trigger *t, const char *text)
 {
 	size_t len = strcspn(text, "/%");
@@ -49,11 +49,12 @@ static int parse_level(struct trigger *t, const char *text)
 	memcpy(number, text, len);
 	number[len] = '\0';
 	t->rate = is_counter(t->kind) && !strcmp(text + len, "/s");
-	t->percent = t->kind == TRIGGER_POOL && !strcmp(text + len, "%");
+	t->percent =
+		(t->kind == TRIGGER_POOL || t->kind == TRIGGER_RING) && !strcmp(text + len, "%");
 	if (parse_count(number, &n) || n > UINT32_MAX || (text[len] && !t->rate && !t->percent))
 		return -EINVAL;
 	t->threshold = (double)n;
-	return 0;
+	return t->kind == TRIGGER_RING && t->percent && n >= 100 ? -ERANGE : 0;
 }
 
 /* "> 50us", "< 10%". */
@@ -69,8 +70,12 @@ static int parse_limit(struct trigger *t, const char *text)
 		return refuse(t->text, sign == '<' ? "give a level, as in 'pool < 10%'"
 						   : "give a threshold, as in 'gap > 50us'");
 	text += 1 + strspn(text + 1, " ");
-	if (!trigger_is_time(t->kind))
-		return parse_level(t, text) ? refuse(t->text, "the threshold is not a number") : 0;
+	if (!trigger_is_time(t->kind)) {
+		ret = parse_level(t, text);
+		return !ret ? 0
+			    : refuse(t->text, ret == -ERANGE ? "no level is above 100%; give less"
+							     : "the threshold is not a number");
+	}
 	ret = parse_time(text, 0, &ns);
 	if (!ret && !ns)
 		return refuse(t->text, "the threshold is 0; give one above it");
@@ -112,6 +117,23 @@ static int parse_threshold(struct trigger *t, const char *text)
 	for (len = strlen(copy); len && copy[len - 1] == ' '; len--)
 		copy[len - 1] = '\0';
 	return ret ? ret : parse_limit(t, copy);
+}
+
+/* "NAME > 80%": names may have blanks and signs. */
+static int parse_object(struct trigger *t, const char *text)
+{
+	const char *sign = strrchr(text, '>');
+	size_t len = sign ? (size_t)(sign - text) : 0;
+
+	if (!sign || *text == ':')
+		return refuse(t->text, "give a level, as in 'ring NAME > 80%' or 'ring > 80%'");
+	while (len && text[len - 1] == ' ')
+		len--;
+	if (len >= sizeof(t->object))
+		return refuse(t->text, "the name is too long");
+	memcpy(t->object, text, len);
+	t->object[len] = '\0';
+	return parse_threshold(t, sign);
 }
 
 static int unknown_verdict(const char *condition, const char *word)
@@ -205,6 +227,7 @@ int trigger_parse(struct trigger *t, const char *text)
 	rest += len;
 	rest += strspn(rest, " ");
 	switch (t->kind) {
+	case TRIGGER_RING: return parse_object(t, rest);
 	case TRIGGER_DOCTOR: return parse_verdict(t, rest);
 	case TRIGGER_PACKET: return parse_packet(t, rest);
 	case TRIGGER_USDT: return parse_usdt(t, rest);

@@ -32,6 +32,10 @@ static const char *const *next_steps(enum trigger_kind kind)
 		"slowly is a leak.",
 		"ringtap held shows which packets an application holds, by mempool, queue and age.",
 		NULL};
+	static const char *const ring[] = {
+		"A ring fills while packets enter it faster than a thread takes them: compare the "
+		"panels before the event: a burst, or a gap or a wait of that thread?",
+		FLIGHT_METRICS " has the levels of all rings for each second.", NULL};
 	static const char *const refused[] = {
 		"Look at the link and the peer of the port: " FLIGHT_METRICS
 		" has its counters and its link for each second.",
@@ -71,6 +75,7 @@ static const char *const *next_steps(enum trigger_kind kind)
 	case TRIGGER_NO_MBUF:
 	case TRIGGER_DOCTOR: return loss;
 	case TRIGGER_POOL: return pool;
+	case TRIGGER_RING: return ring;
 	case TRIGGER_REFUSED:
 	case TRIGGER_ERRORS: return refused;
 	case TRIGGER_GAP:
@@ -263,6 +268,7 @@ json_t *incident_view(
 		view_ports(&v, i, first, last);
 		view_latency(&v, i, first, last);
 		view_pools(&v, i, first, last);
+		view_rings(&v, i, first, last);
 	}
 	add_counted(&v, i);
 	passages_view(i, first < last ? i->f->history[last] : NULL, &v, &bars);

@@ -25,10 +25,11 @@ struct lane_bars {
 /* Lanes of the threads. */
 void view_threads(struct view *v, const struct incident *i, unsigned first, unsigned last,
 	struct lane_bars *bars);
-/* Packets in the file, what ports lost, latencies, mempools. */
+/* Packets in the file, what ports lost, latencies, mempools, rings. */
 void view_packets(struct view *v, const struct incident *i);
 void view_ports(struct view *v, const struct incident *i, unsigned first, unsigned last);
 void view_latency(struct view *v, const struct incident *i, unsigned first, unsigned last);
 void view_pools(struct view *v, const struct incident *i, unsigned first, unsigned last);
+void view_rings(struct view *v, const struct incident *i, unsigned first, unsigned last);
 
 #endif

@@ -260,3 +260,64 @@ void view_pools(struct view *v, const struct incident *i, unsigned first, unsign
 	if (panel && i->trigger->kind == TRIGGER_POOL && i->trigger->percent)
 		view_limit(panel, i->trigger->text, i->trigger->threshold / 100);
 }
+
+/* ---- rings */
+
+/* The fullest sample between snapshots n and n + 1, as a share; NAN: unknown. */
+static double ring_level(const struct incident *i, unsigned n, uint32_t k)
+{
+	const struct span s = history_span(i->f, n, n + 1);
+	const struct ringtap_ring_stats *r =
+		k < s.to->ring_count ? ringtap_snapshot_ring(s.to, k) : NULL;
+
+	return r && r->capacity && !r->gone ? rates_ring_peak(&s, k) / r->capacity : NAN;
+}
+
+/* The fullest of those that are left, one per call; without those that stayed empty. */
+static uint32_t next_ring(
+	const struct incident *i, unsigned first, unsigned last, const bool *taken)
+{
+	uint32_t found = RINGTAP_NO_INDEX;
+	double most = 0;
+
+	for (uint32_t k = 0; k < i->f->history[last]->ring_count && k < 1024; k++) {
+		for (unsigned n = first; n < last && !taken[k]; n++) {
+			double level = ring_level(i, n, k);
+
+			if (!(level > most))
+				continue;
+			most = level;
+			found = k;
+		}
+	}
+	return found;
+}
+
+void view_rings(struct view *v, const struct incident *i, unsigned first, unsigned last)
+{
+	bool taken[1024] = {false};
+	json_t *panel = NULL;
+	uint32_t k;
+
+	for (unsigned c = 0;
+		c < CURVES && (k = next_ring(i, first, last, taken)) != RINGTAP_NO_INDEX; c++) {
+		char name[RINGTAP_NAME_LEN];
+		json_t *values;
+
+		taken[k] = true;
+		if (!panel)
+			panel = seconds_panel(v, i, first, last, taken_ns, "rings",
+				"Rings: fullest sample of each second", "share");
+		printable(name, sizeof(name), ringtap_snapshot_ring(i->f->history[last], k)->name);
+		values = view_series(panel, name, c);
+		for (unsigned n = first; n < last; n++)
+			view_append(values, ring_level(i, n, k));
+	}
+	if (!panel)
+		return;
+	view_panel_note(panel,
+		"Samples are about 50 ms apart. Rings that stayed empty are left out, and of more "
+		"than seven those that were less full.");
+	if (i->trigger->kind == TRIGGER_RING && i->trigger->percent)
+		view_limit(panel, i->trigger->text, i->trigger->threshold / 100);
+}

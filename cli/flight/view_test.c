@@ -6,58 +6,8 @@
 #include "judge/verdict.h"
 #include "packet_rows.h"
 #include "web/page.h"
-#include "test_incident.h"
+#include "test_view.h"
 #include "view.h"
-
-#define MS UINT64_C(1000000)
-
-static json_t *document;
-
-static int begin_view(void **state)
-{
-	document = NULL;
-	return begin(state);
-}
-
-static int end_view(void **state)
-{
-	json_decref(document);
-	packet_rows_free(incident.rows);
-	trigger = (struct trigger){.text = "gap > 50us"};
-	return end(state);
-}
-
-static void make(void)
-{
-	document = incident_view(&incident, 0, f.history_count - 1, NULL);
-	assert_non_null(document);
-}
-
-static json_t *find(const char *list, const char *key, const char *value)
-{
-	json_t *e;
-	size_t i;
-
-	json_array_foreach(json_object_get(document, list), i,
-		e) if (!strcmp(json_string_value(json_object_get(e, key)), value)) return e;
-	return NULL;
-}
-
-static json_t *panel(const char *id)
-{
-	return find("panels", "id", id);
-}
-
-static json_int_t number(json_t *list, size_t i)
-{
-	assert_true(i < json_array_size(list));
-	return json_integer_value(json_array_get(list, i));
-}
-
-static const char *text(json_t *j, const char *key)
-{
-	return json_string_value(json_object_get(j, key));
-}
 
 static json_t *intervals(void)
 {
@@ -307,111 +257,6 @@ static void all_rows_of_few_packets(void **state)
 	assert_null(json_object_get(panel("packets"), "notes"));
 }
 
-/* ---- seconds */
-
-static json_t *values_of(const char *id, size_t curve)
-{
-	return json_object_get(
-		json_array_get(json_object_get(panel(id), "series"), curve), "values");
-}
-
-static void a_value_for_each_second(void **state)
-{
-	json_t *edges;
-
-	make();
-	edges = json_object_get(panel("losses"), "edges_ns");
-	assert_int_equal(json_array_size(edges), SECONDS + 1);
-	for (size_t i = 0; i <= SECONDS; i++)
-		assert_int_equal(number(edges, i), i * NS_PER_S);
-	for (size_t k = 0; k < 4; k++)
-		assert_int_equal(json_array_size(values_of("losses", k)), SECONDS);
-}
-
-static void losses_of_a_second(void **state)
-{
-	struct ringtap_port_stats *p;
-
-	for (unsigned i = 3; i <= SECONDS; i++) {
-		p = (struct ringtap_port_stats *)ringtap_snapshot_port(f.history[i], 0);
-		p->imissed += 500;
-	}
-	make();
-	assert_int_equal(number(values_of("losses", 0), 1), 0);
-	assert_int_equal(number(values_of("losses", 0), 2), 500);
-	assert_int_equal(number(values_of("losses", 0), 3), 0);
-	assert_int_equal(number(values_of("losses", 1), 2), 0);
-}
-
-/* Not that of the snapshot: what was lost before an event is drawn before it. */
-static void losses_have_the_time_of_their_reading(void **state)
-{
-	json_t *edges;
-
-	for (unsigned k = 0; k < 2; k++)
-		((struct ringtap_port_stats *)ringtap_snapshot_port(f.history[3], k))->read_ns -=
-			300 * MS;
-	make();
-	edges = json_object_get(panel("losses"), "edges_ns");
-	assert_int_equal(number(edges, 2), 2 * NS_PER_S);
-	assert_int_equal(number(edges, 3), 2700 * MS);
-	assert_int_equal(number(edges, 4), 4 * NS_PER_S);
-	assert_int_equal(number(json_object_get(panel("latency"), "edges_ns"), 3), 3 * NS_PER_S);
-}
-
-static void a_driver_that_was_not_read_is_unknown(void **state)
-{
-	for (unsigned k = 0; k < 2; k++) {
-		struct ringtap_port_stats *p =
-			(struct ringtap_port_stats *)ringtap_snapshot_port(f.history[2], k);
-
-		p->read_ns = ringtap_snapshot_port(f.history[1], k)->read_ns;
-	}
-	make();
-	assert_true(json_is_null(json_array_get(values_of("losses", 0), 1)));
-}
-
-static void the_threshold_of_a_latency(void **state)
-{
-	json_t *limit;
-
-	trigger = (struct trigger){.text = "p99 > 2us", .kind = TRIGGER_P99, .threshold = 2000};
-	make();
-	limit = json_object_get(panel("latency"), "limit");
-	assert_string_equal(text(limit, "name"), "p99 > 2us");
-	assert_float_equal(json_number_value(json_object_get(limit, "value")), 2000, 1e-9);
-	assert_true(json_number_value(json_array_get(values_of("latency", 2), 1)) > 100);
-}
-
-static void the_free_buffers_of_a_pool(void **state)
-{
-	struct ringtap_pool_stats *p =
-		(struct ringtap_pool_stats *)ringtap_snapshot_pool(f.history[2], 0);
-
-	p->available = 1024;
-	((struct ringtap_pool_stats *)ringtap_snapshot_pool(f.history[3], 0))->available =
-		UINT32_MAX;
-	trigger = (struct trigger){
-		.text = "pool < 10%", .kind = TRIGGER_POOL, .threshold = 10, .percent = true};
-	incident.event.to_ns = f.history[1]->taken_ns + 700 * MS;
-	incident.event.value = 9;
-	strcpy(incident.event.where, "mb_pool_0");
-	make();
-	/* A reading tells nothing about the time before it, but the condition has one of its own.
-	 */
-	assert_float_equal(
-		json_number_value(json_array_get(values_of("pools", 0), 1)), 3071 / 4095., 1e-6);
-	assert_float_equal(json_number_value(json_array_get(values_of("pools", 0), 2)), 0.09, 1e-9);
-	assert_int_equal(number(json_object_get(panel("pools"), "edges_ns"), 2), 1700 * MS);
-	assert_float_equal(
-		json_number_value(json_array_get(values_of("pools", 0), 3)), 1024 / 4095., 1e-6);
-	assert_int_equal(number(json_object_get(panel("pools"), "edges_ns"), 3), 2000 * MS);
-	assert_true(json_is_null(json_array_get(values_of("pools", 0), 4)));
-	assert_float_equal(json_number_value(json_object_get(
-				   json_object_get(panel("pools"), "limit"), "value")),
-		0.1, 1e-9);
-}
-
 /* ---- the event, and time that is not there */
 
 static void the_event_with_its_value(void **state)
@@ -556,8 +401,6 @@ static void no_memory_for_packets(void **state)
 	assert_null(panel("packets"));
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, begin_view, end_view)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -577,12 +420,6 @@ int main(void)
 		CASE(rows_are_those_nearest_to_the_event),
 		CASE(the_page_has_less_than_5_mb),
 		CASE(all_rows_of_few_packets),
-		CASE(a_value_for_each_second),
-		CASE(losses_of_a_second),
-		CASE(losses_have_the_time_of_their_reading),
-		CASE(a_driver_that_was_not_read_is_unknown),
-		CASE(the_threshold_of_a_latency),
-		CASE(the_free_buffers_of_a_pool),
 		CASE(the_event_with_its_value),
 		CASE(a_window_that_was_kept),
 		CASE(the_recorder_had_just_begun),

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Incidents against what is known one by one: packets of a burst of drops, buffers of a leak."""
 
-from harness.flight import advice, assert_same_packets, numbers
+import json
+
+import pytest
+from harness.documents import ns_of, only
+from harness.flight import advice, assert_same_packets, numbers, panel
 
 RX, TX = 1, 2  # in epb_flags
 BURST = 32
@@ -99,3 +103,36 @@ def test_a_pool_that_leaks_under_traffic(stream_of, keep, record):
     assert max(by_then) + 1 >= size - free - elsewhere
     assert size - free >= max(n for n, ns in leaked.items() if ns <= incident.at("event_from")) + 1 - elsewhere
     assert "there is no verdict on threads" in advice(incident) and "ringtap held" in advice(incident)
+
+
+@pytest.mark.nightly
+def test_a_ring_that_fills_under_traffic(stream_of, keep, record):
+    """A second generator fills a ring that no role reads: its level is the number of packets in it, which are
+    compared one by one with the samples of the condition and of the page."""
+    slots = 1 << 15
+    app = stream_of("2k", "--pool-size", 65535, "--ring", f"hole:{slots}", "--role", "generate:hole@0")
+    recorder = record(app)
+    kept = keep(app, "--on", "ring hole > 25%", "--before", "2s", "--after", "500ms", "--buffer", "32M", *LONG)
+    (incident,) = kept.incidents(1)
+    assert "has no ring" not in kept.finish()
+    recorder.finish()
+    app.stop()
+    whole = recorder.file()
+    assert_same_packets(incident, whole)
+    sent = numbers(whole, "net_ring_hole", TX)
+
+    def level(ns):
+        """Packets in the ring; those of a burst are in it before the next burst."""
+        return max((n + 1 for n, at in sent.items() if at <= ns), default=0)
+
+    share = incident["trigger"]["number"] / 100
+    assert incident["trigger"]["where"] == "hole" and share > 0.25
+    # A sample is between the readings, or up to 50 ms older, and a level that was not met before is one of them.
+    assert share * slots <= level(incident.at("event_to")) + BURST
+    metrics = only(json.loads((incident.folder / "metrics.json").read_text()))["seconds"]
+    (shown,) = (s["values"] for s in panel(incident, "rings")["series"] if s["name"] == "hole")
+    counted = [r["max_used"] for s in metrics for r in s["rings"] if r["name"] == "hole"]
+    assert [pytest.approx(n / slots, rel=1e-6) for n in counted] == shown
+    assert all(n <= level(ns_of(s["to"])) + BURST for n, s in zip(counted, metrics, strict=True))
+    assert counted == sorted(counted) and counted[-1] > slots / 4
+    assert "A ring fills while packets enter it faster" in advice(incident)
