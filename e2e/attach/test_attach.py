@@ -339,6 +339,29 @@ def test_static_applications_that_are_refused(closing, tmp_path):
         unchanged(bare(closing, program, eal=["--no-telemetry"]), *words)
 
 
+# As a program that loads a plugin with a DPDK, and then the system's, each for itself alone.
+TWO = """
+import ctypes, os, sys
+plugin, eal = ctypes.CDLL(sys.argv[2], os.RTLD_LAZY), ctypes.CDLL(sys.argv[1], os.RTLD_LAZY)
+args = [a.encode() for a in sys.argv[2:]]
+sys.exit(plugin.main(len(args), (ctypes.c_char_p * len(args))(*args)))
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("telemetry", [(), ("--no-telemetry",)], ids=["telemetry", "no telemetry"])
+def test_two_dpdks_in_one_process(telemetry, closing):
+    """The probe would serve one of them: both are named, and nothing of it stays."""
+    plugin = "rt_play_plugin.so"
+    if not (BUILD / "e2e" / plugin).exists():
+        pytest.skip("built without DPDK's static libraries")
+    libraries = check(["ldd", BUILD / "e2e" / "rt_play"]).splitlines()
+    (eal,) = (line.split()[2] for line in libraries if "librte_eal.so" in line)
+    two = SimpleNamespace(prefix=[sys.executable, "-c", TWO, eal])
+    app = bare(closing, plugin, namespace=two, eal=telemetry)
+    unchanged(app, plugin, Path(eal).name, "contain a DPDK each")
+
+
 def test_processes_that_cannot_be_traced(closing):
     """A process of another user, one that a debugger traces, and one that is stopped."""
     app = bare(closing)
