@@ -61,7 +61,8 @@ enum rt_unit {
 	M(APP, APP_POOLS, "uncounted_pools", "uncounted_mempools", GAUGE, COUNT,                   \
 		"mempools that are not shown: there were more than 64 since the first monitor")    \
 	M(APP, APP_RINGS, "uncounted_rings", "uncounted_rings", GAUGE, COUNT,                      \
-		"rings that are not shown: there were more than 128 since the first monitor")      \
+		"rings that are not shown: more than 128 since the first monitor, or the kernel "  \
+		"refuses to read them")                                                            \
 	M(APP, APP_LEFT_OUT, NULL, "samples_left_out", GAUGE, COUNT,                               \
 		"samples that are missing here: the application has more than it may; "            \
 		"--max-samples")                                                                   \

@@ -27,7 +27,7 @@ static void print_view(struct watch *w, const struct top_config *cfg, struct flo
 	if (t.row_count)
 		table_print(&t, cfg->wide ? INT_MAX : term_width(), term_utf8(), stdout);
 	else
-		printf("%s\n", v->empty);
+		printf("%s\n", view_empty(cfg->view, w));
 	for (size_t n = 0; flows && flow_view_note(w, flows, n, line); n++)
 		printf("%s\n", line);
 	table_free(&t);

@@ -346,7 +346,7 @@ static void draw_table(struct top_screen *s)
 		mvaddnstr(HEAD_LINES, 0,
 			!watch_attached(s->w) ? "no DPDK application with the probe runs; waiting"
 			: *s->filter          ? "no row has this text; Esc shows all"
-					      : current(s)->empty,
+					      : view_empty(s->at.view, s->w),
 			COLS);
 }
 

@@ -122,6 +122,12 @@ static void nothing_there(void)
 			app->s.snapshot.ring_count = 0;
 }
 
+static void rings_that_are_refused(void)
+{
+	nothing_there();
+	app->s.snapshot.rings_beyond = 4;
+}
+
 static void one_without_the_probe(void)
 {
 	two_applications();
@@ -173,6 +179,8 @@ static const struct test_golden rows[] = {
 	{"none-ports.txt", "--once|--view|ports", STATUS_OK, nothing_there},
 	{"none-queues.txt", "--once|--view|queues", STATUS_OK, nothing_there},
 	{"none-pools.txt", "--once|--view|pools", STATUS_OK, nothing_there},
+	{"none-rings.txt", "--once|--view|rings", STATUS_OK, nothing_there},
+	{"rings-refused.txt", "--once|--view|rings", STATUS_OK, rings_that_are_refused},
 	{"none-latency.txt", "--once|--view|latency", STATUS_OK, nothing_there},
 	{"none-gaps.txt", "--once|--view|gaps", STATUS_OK, nothing_there},
 	{"without-probe.txt", "--once", STATUS_OK, one_without_the_probe},

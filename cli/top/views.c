@@ -315,3 +315,15 @@ void view_fill(enum top_view view, struct table *t, const struct watch *w,
 			&t->rows[i].cell[t->column_count]);
 	t->column_count++;
 }
+
+const char *view_empty(enum top_view view, const struct watch *w)
+{
+	for (size_t i = 0; view == VIEW_RINGS && i < w->count; i++) {
+		const struct watched *a = w->list[i];
+
+		if (!a->ended && a->now && a->now->rings_beyond)
+			return "no ring can be read: the kernel refuses process_vm_readv() to the "
+			       "application; allow it in its seccomp profile";
+	}
+	return views[view].empty;
+}

@@ -39,7 +39,7 @@ struct view {
 	 * last minute of column curve. */
 	const struct column *columns;
 	unsigned column_count, curve;
-	const char *empty; /* shown where there are no rows */
+	const char *empty; /* see view_empty() */
 	unsigned needs;    /* collectors */
 	unsigned sort;     /* column; column_count: by index */
 };
@@ -49,5 +49,8 @@ extern const struct view views[VIEW_COUNT];
  * for its view; NULL: not started. */
 void view_fill(enum top_view view, struct table *t, const struct watch *w,
 	const struct curves *curves, struct flows_live *flows);
+
+/* The text where the view has no rows. */
+const char *view_empty(enum top_view view, const struct watch *w);
 
 #endif

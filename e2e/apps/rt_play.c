@@ -16,6 +16,7 @@
 #include <rte_ethdev.h>
 #include <rte_mempool.h>
 #include <rte_pause.h>
+#include <rte_ring.h>
 
 #include "rt_event.h"
 #include "rt_ports.h"
@@ -260,6 +261,22 @@ static void do_leak(char **words)
 	answer(pool ? (int64_t)got : -ENOENT);
 }
 
+/* Fills N rings of one name and frees them, one after the other. */
+static void do_rings(char **words)
+{
+	void *objects[40] = {0};
+	struct rte_ring *r;
+	int64_t n = 0;
+
+	for (; n < number(words, 1); n++) {
+		r = rte_ring_create("come and gone", 64, SOCKET_ID_ANY, 0);
+		if (!r || !rte_ring_enqueue_bulk(r, objects, RTE_DIM(objects), NULL))
+			break;
+		rte_ring_free(r);
+	}
+	answer(n);
+}
+
 static void do_event(char **words)
 {
 	answer(event_pass(words[1]));
@@ -324,6 +341,7 @@ static const struct {
 	{"reconf", 2, do_reconf},       /* PORT [rxq= txq=] */
 	{"callbacks", 2, do_callbacks}, /* PORT */
 	{"leak", 3, do_leak},           /* POOL N */
+	{"rings", 2, do_rings},         /* N */
 	{"alarm", 2, do_alarm},         /* 1: the interrupt thread is busy; 0: no more */
 	{"lock", 1, do_lock},
 	{"now", 1, do_now},

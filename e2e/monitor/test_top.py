@@ -89,6 +89,17 @@ def worked(doc):
 # ---- statistics
 
 
+@pytest.mark.nightly
+def test_rings_are_freed_while_they_are_sampled(app, lines):
+    """Rings of one name, 20,000 of them: the application goes on, and what is shown was in one of them."""
+    it = lines(app, "--collectors", "polls,pools")
+    assert app.one("rings 20000") == 20000
+    app.rx(n=7)
+    it.until(lambda: it.packets("net_ring_a", "rx") == 7)
+    rings = [r for d in it.documents for r in d["rings"] if r["name"] == "come and gone"]
+    assert all(r["capacity"] == 63 and max(r["used"], r["highest"]) <= 40 for r in rings)
+
+
 @pytest.mark.smoke
 def test_counts_are_exact(app, lines):
     """Packets, bursts, bytes, gaps and microbursts."""

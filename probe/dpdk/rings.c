@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -14,36 +15,54 @@
 
 TAILQ_HEAD(ring_list, rte_tailq_entry);
 
+/* The identity of a ring: name, memzone, size. */
+#define IDENTITY offsetof(struct rte_ring, prod)
+
 /* rte_ring_free() of older releases of DPDK frees the memory first and takes the ring off the
  * list later: even the lock of the list does not keep the memory. So the kernel reads it, which
  * gives an error instead of a signal. The consumer's index is read after the producer's: an object
- * that passes meanwhile makes the level lower, never higher than it was. */
-static bool copy(struct rte_ring *to, const struct rte_ring *r)
+ * that passes meanwhile makes the level lower, never higher than it was. The identity is read
+ * again at the end: memory that another use overwrites meanwhile is not a ring.
+ * 0; -EINVAL: it is not a ring's memory; -EPERM: the kernel refuses the call, as in a sandbox. */
+static int copy(struct rte_ring *to, const struct rte_ring *r)
 {
 	const size_t first = offsetof(struct rte_ring, cons);
-	const struct iovec local = {to, sizeof(*to)};
-	const struct iovec remote[] = {
-		{(void *)(uintptr_t)r, first}, {(void *)(uintptr_t)&r->cons, sizeof(*to) - first}};
+	struct {
+		struct rte_ring ring;
+		uint8_t again[IDENTITY];
+	} now;
+	const struct iovec local = {&now, sizeof(now.ring) + IDENTITY};
+	const struct iovec remote[] = {{(void *)(uintptr_t)r, first},
+		{(void *)(uintptr_t)&r->cons, sizeof(*r) - first},
+		{(void *)(uintptr_t)r, IDENTITY}};
+	ssize_t n;
 
 	static_assert(offsetof(struct rte_ring, prod) < offsetof(struct rte_ring, cons), "order");
-	return process_vm_readv(getpid(), &local, 1, remote, RTE_DIM(remote), 0) ==
-	       (ssize_t)sizeof(*to);
+	static_assert(offsetof(typeof(now), again) == sizeof(now.ring), "no padding");
+	n = process_vm_readv(getpid(), &local, 1, remote, RTE_DIM(remote), 0);
+	if (n < 0 && errno != EFAULT)
+		return -EPERM;
+	*to = now.ring;
+	return n == (ssize_t)local.iov_len && !memcmp(to, now.again, IDENTITY) ? 0 : -EINVAL;
 }
 
-bool rt_ring_read(const struct rte_ring *r, struct rt_ring_level *out)
+int rt_ring_read(const struct rte_ring *r, struct rt_ring_level *out)
 {
 	struct rte_ring now;
 	int32_t used;
+	int ret = copy(&now, r);
 
-	if (!copy(&now, r) || !now.memzone || !now.name[0] || !now.capacity || !now.size ||
+	if (ret)
+		return ret;
+	if (!now.memzone || !now.name[0] || !now.capacity || !now.size ||
 		now.size & (now.size - 1) || now.mask != now.size - 1 || now.capacity > now.mask)
-		return false;
+		return -EINVAL;
 	used = (int32_t)(now.prod.tail - now.cons.tail);
 	*out = (struct rt_ring_level){.capacity = now.capacity,
 		.used = used < 0 ? 0 : RTE_MIN((uint32_t)used, now.capacity)};
 	memcpy(out->name, now.name, sizeof(out->name));
 	out->name[sizeof(out->name) - 1] = '\0';
-	return true;
+	return 0;
 }
 
 bool rt_rings_each(void (*f)(const struct rt_ring_level *r, void *arg), void *arg, uint32_t *beyond)
@@ -68,8 +87,11 @@ bool rt_rings_each(void (*f)(const struct rt_ring_level *r, void *arg), void *ar
 	for (uint32_t i = 0; i < count; i++) {
 		struct rt_ring_level level;
 
-		if (rt_ring_read(rings[i], &level))
+		int ret = rt_ring_read(rings[i], &level);
+
+		if (!ret)
 			f(&level, arg);
+		*beyond += ret == -EPERM;
 	}
 	return true;
 }

@@ -20,7 +20,8 @@ struct rt_ring_level {
 bool rt_rings_each(
 	void (*f)(const struct rt_ring_level *r, void *arg), void *arg, uint32_t *beyond);
 
-/* The level of a ring. False: its memory is gone, or is not that of a ring. */
-bool rt_ring_read(const struct rte_ring *r, struct rt_ring_level *out);
+/* The level of a ring. -EINVAL: its memory is gone, or is not that of a ring. -EPERM: the kernel
+ * refuses process_vm_readv(). */
+int rt_ring_read(const struct rte_ring *r, struct rt_ring_level *out);
 
 #endif

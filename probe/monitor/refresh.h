@@ -10,8 +10,7 @@ void rt_stats_scan_ports(struct rt_stats *f);
 void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_threads(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_pools(struct rt_stats *f);
-/* pools_known: just after rt_stats_refresh_pools(). */
-void rt_stats_sample_rings(struct rt_stats *f, bool pools_known);
+void rt_stats_sample_rings(struct rt_stats *f);
 void rt_stats_look_at_polls(struct rt_stats *f);
 
 /* A reading of a driver's counters, and the packets that the port's TX hooks had counted before and

@@ -13,11 +13,11 @@
 struct walk {
 	struct rt_stats *f;
 	uint32_t count, beyond; /* entries, new ones included; rings without an entry */
-	bool pools_known;       /* the table of pools has just been read */
 	bool seen[RT_STAT_RINGS];
 };
 
-/* A mempool keeps its objects in a ring of this name: it is shown as the pool's level. */
+/* A mempool keeps its objects in a ring of this name: it is shown as the pool's level. The table
+ * lacks pools that are being filled. */
 static bool is_of_pool(const struct walk *w, const char *name)
 {
 	const size_t prefix = strlen(POOL_PREFIX);
@@ -27,13 +27,7 @@ static bool is_of_pool(const struct walk *w, const char *name)
 	for (uint32_t i = 0; i < RTE_MIN(w->f->header->pool_count, (uint32_t)RT_STAT_POOLS); i++)
 		if (!strcmp(w->f->pools[i].name, name + prefix))
 			return true;
-	return false;
-}
-
-/* Its pool may be newer than the table of pools. */
-static bool may_be_pools(const struct walk *w, const char *name)
-{
-	return !w->pools_known && !strncmp(name, POOL_PREFIX, strlen(POOL_PREFIX));
+	return rte_mempool_lookup(name + prefix) != NULL;
 }
 
 static struct rt_stat_ring *entry_of(struct walk *w, const struct rt_ring_level *r)
@@ -47,7 +41,7 @@ static struct rt_stat_ring *entry_of(struct walk *w, const struct rt_ring_level 
 		if (e->capacity == r->capacity && !strcmp(e->name, name))
 			return e;
 	}
-	if (w->count == RT_STAT_RINGS || may_be_pools(w, r->name))
+	if (w->count == RT_STAT_RINGS)
 		return NULL;
 	e = &w->f->rings[w->count++];
 	memset(e, 0, sizeof(*e));
@@ -65,7 +59,7 @@ static void sample(const struct rt_ring_level *r, void *arg)
 		return;
 	e = entry_of(w, r);
 	if (!e) {
-		w->beyond += !may_be_pools(w, r->name);
+		w->beyond++;
 		return;
 	}
 	w->seen[e - w->f->rings] = true;
@@ -78,11 +72,9 @@ static void sample(const struct rt_ring_level *r, void *arg)
 	rt_store_release(&e->samples, e->samples + 1);
 }
 
-void rt_stats_sample_rings(struct rt_stats *f, bool pools_known)
+void rt_stats_sample_rings(struct rt_stats *f)
 {
-	struct walk w = {.f = f,
-		.count = RTE_MIN(f->header->ring_count, (uint32_t)RT_STAT_RINGS),
-		.pools_known = pools_known};
+	struct walk w = {.f = f, .count = RTE_MIN(f->header->ring_count, (uint32_t)RT_STAT_RINGS)};
 	uint32_t unread;
 
 	if (rt_rings_each(sample, &w, &unread))

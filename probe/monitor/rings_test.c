@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rings that an application fills, drains and frees while they are sampled. */
+#include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 
 #include <cmocka.h>
 
+#include <rte_malloc.h>
+#include <rte_mempool.h>
 #include <rte_ring.h>
 
 #include "probe/dpdk/rings.h"
@@ -84,10 +93,10 @@ static void indices_wrap(void **state)
 
 	ring->prod.head = ring->prod.tail = 5;
 	ring->cons.head = ring->cons.tail = UINT32_MAX - 5;
-	assert_true(rt_ring_read(ring, &level));
+	assert_int_equal(rt_ring_read(ring, &level), 0);
 	assert_int_equal(level.used, 11);
 	ring->cons.head = ring->cons.tail = 6; /* taken between the two readings */
-	assert_true(rt_ring_read(ring, &level));
+	assert_int_equal(rt_ring_read(ring, &level), 0);
 	assert_int_equal(level.used, 0);
 	rte_ring_reset(ring);
 }
@@ -106,7 +115,7 @@ static void all_kinds_of_synchronisation_are_read(void **state)
 		assert_non_null(r);
 		assert_int_equal(rte_ring_enqueue_bulk(r, objects, 40, NULL), 40);
 		assert_int_equal(rte_ring_dequeue_bulk(r, objects, 7, NULL), 7);
-		assert_true(rt_ring_read(r, &level));
+		assert_int_equal(rt_ring_read(r, &level), 0);
 		assert_int_equal(level.used, 33);
 		assert_int_equal(level.capacity, rte_ring_get_capacity(r));
 		rte_ring_free(r);
@@ -131,12 +140,31 @@ static void a_ring_that_comes_back_takes_its_entry(void **state)
 	assert_int_equal(rt_stat_current->header->ring_count, count);
 }
 
-static void rings_of_mempools_are_left_out(void **state)
+static void assert_no_ring_of_a_pool(void)
 {
-	assert_non_null(test_pool());
 	test_stats_tick();
 	for (uint32_t i = 0; i < rt_stat_current->header->ring_count; i++)
 		assert_int_not_equal(strncmp(rt_stat_current->rings[i].name, "MP_", 3), 0);
+}
+
+static void rings_of_mempools_are_left_out(void **state)
+{
+	static _Alignas(RTE_CACHE_LINE_SIZE) char memory[1024];
+	struct rte_mempool *p = rte_mempool_create_empty("part", 63, 64, 0, 0, SOCKET_ID_ANY, 0);
+	uint32_t pools;
+
+	assert_non_null(test_pool());
+	assert_no_ring_of_a_pool();
+	/* Being filled: the table lacks it, but it has a ring already. */
+	pools = rt_stat_current->header->pool_count;
+	assert_non_null(p);
+	assert_in_range(
+		rte_mempool_populate_iova(p, memory, RTE_BAD_IOVA, sizeof(memory), NULL, NULL), 1,
+		62);
+	assert_non_null(rte_ring_lookup("MP_part"));
+	assert_no_ring_of_a_pool();
+	assert_int_equal(rt_stat_current->header->pool_count, pools);
+	rte_mempool_free(p);
 }
 
 static void memory_that_is_gone_or_is_no_ring_is_skipped(void **state)
@@ -147,18 +175,18 @@ static void memory_that_is_gone_or_is_no_ring_is_skipped(void **state)
 	struct rt_ring_level level;
 
 	assert_ptr_not_equal(r, MAP_FAILED);
-	assert_false(rt_ring_read(r, &level)); /* zeroes: freed */
+	assert_int_equal(rt_ring_read(r, &level), -EINVAL); /* zeroes: freed */
 	memcpy(r, ring, sizeof(*r));
-	assert_true(rt_ring_read(r, &level));
+	assert_int_equal(rt_ring_read(r, &level), 0);
 	r->capacity = 64;
-	assert_false(rt_ring_read(r, &level));
+	assert_int_equal(rt_ring_read(r, &level), -EINVAL);
 	r->capacity = 40;
 	r->mask = 62;
-	assert_false(rt_ring_read(r, &level));
+	assert_int_equal(rt_ring_read(r, &level), -EINVAL);
 	memset(r, 0xff, sizeof(*r));
-	assert_false(rt_ring_read(r, &level));
+	assert_int_equal(rt_ring_read(r, &level), -EINVAL);
 	munmap(r, page);
-	assert_false(rt_ring_read(r, &level));
+	assert_int_equal(rt_ring_read(r, &level), -EINVAL);
 }
 
 static void rings_beyond_the_table_are_counted(void **state)
@@ -181,6 +209,86 @@ static void rings_beyond_the_table_are_counted(void **state)
 	assert_int_equal(rt_stat_current->header->rings_beyond, 0);
 }
 
+/* A seccomp filter as of service managers, here for one thread only. */
+static void *sample_without_readv(void *arg)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = {.len = RTE_DIM(code), .filter = code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		return NULL;
+	test_stats_tick();
+	return arg;
+}
+
+static void rings_that_the_kernel_refuses_to_read_are_counted(void **state)
+{
+	pthread_t thread;
+	void *sampled;
+
+	assert_int_equal(pthread_create(&thread, NULL, sample_without_readv, &mon), 0);
+	pthread_join(thread, &sampled);
+	if (!sampled)
+		skip(); /* no seccomp here */
+	assert_int_equal(find("work")->state, RT_IF_GONE);
+	assert_in_range(rt_stat_current->header->rings_beyond, 1, RT_RINGS_MAX);
+	test_stats_tick();
+	assert_int_equal(find("work")->state, RT_IF_PRESENT);
+	assert_int_equal(rt_stat_current->header->rings_beyond, 0);
+}
+
+#define FREES 5000
+
+/* Fills rings of one name and frees them, at addresses that other allocations use in between. */
+static void *free_rings(void *arg)
+{
+	uint32_t *freed = arg;
+	void *objects[40] = {0};
+
+	for (; rt_load(freed) < FREES; rt_store(freed, rt_load(freed) + 1)) {
+		struct rte_ring *r = rte_ring_create("freed", 64, SOCKET_ID_ANY, 0);
+		void *other;
+
+		if (!r || rte_ring_enqueue_bulk(r, objects, 40, NULL) != 40)
+			return NULL;
+		rte_ring_free(r);
+		other = rte_malloc(NULL, 4096, 0);
+		if (!other)
+			return NULL;
+		memset(other, 0xa5, 4096);
+		rte_free(other);
+	}
+	return arg;
+}
+
+static void rings_are_freed_while_they_are_sampled(void **state)
+{
+	uint32_t count = rt_stat_current->header->ring_count, freed = 0, samples = 0;
+	pthread_t thread;
+	void *done;
+
+	put(50);
+	assert_int_equal(pthread_create(&thread, NULL, free_rings, &freed), 0);
+	for (; rt_load(&freed) < FREES; samples++) {
+		const struct rt_stat_ring *r;
+
+		test_stats_tick();
+		assert_int_equal(find("work")->used, 50);
+		r = find("freed");
+		assert_true(!r || (r->capacity == 63 && r->used <= 40 && r->highest <= 40));
+	}
+	pthread_join(thread, &done);
+	assert_non_null(done);
+	assert_in_range(samples, 1, UINT32_MAX);
+	assert_in_range(rt_stat_current->header->ring_count, count, count + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +299,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rings_of_mempools_are_left_out, start, end),
 		cmocka_unit_test_setup_teardown(
 			memory_that_is_gone_or_is_no_ring_is_skipped, start, end),
+		cmocka_unit_test_setup_teardown(
+			rings_that_the_kernel_refuses_to_read_are_counted, start, end),
+		cmocka_unit_test_setup_teardown(rings_are_freed_while_they_are_sampled, start, end),
 		cmocka_unit_test_setup_teardown(rings_beyond_the_table_are_counted, start, end),
 	};
 

@@ -146,7 +146,7 @@ static void apply(const struct rt_clock_line *clock)
 	fresh = on & ~(uint32_t)rt_stat_mode.state;
 	if (on & ~f->header->collectors & RT_COLLECT_POOLS) {
 		rt_stats_refresh_pools(f); /* the client shall see them at once */
-		rt_stats_sample_rings(f, true);
+		rt_stats_sample_rings(f);
 	}
 	rt_stats_supply(f, on);
 	rt_stats_use_supply(f);
@@ -247,7 +247,7 @@ void rt_stats_tick(uint64_t now_ms, const struct rt_clock_line *clock)
 	if (rt_stat_mode.state & RT_COLLECT_POOLS) {
 		if (refresh)
 			rt_stats_refresh_pools(f);
-		rt_stats_sample_rings(f, refresh);
+		rt_stats_sample_rings(f);
 	}
 	if (!refresh)
 		return;
