@@ -385,7 +385,7 @@ static int prune(struct folder_options *c)
 /* The folder of the only recorder that runs. NULL: none or several do. */
 static char *only_recorder(void)
 {
-	json_t *document = live_ask(NULL);
+	json_t *document = live_ask(NULL, LIVE_TIMEOUT_MS, NULL);
 	const json_t *app, *one, *found = NULL;
 	unsigned count = 0;
 	char *folder = NULL;

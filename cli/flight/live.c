@@ -19,18 +19,19 @@
 #include "show/text_screen.h"
 #include "live.h"
 
-#define TIMEOUT_MS 2000
-#define NEAR       0.8 /* share of a threshold that is shown as an alarm */
+/* For the only answer: a recorder that writes an incident on a busy machine takes seconds. */
+#define ONCE_TIMEOUT_MS 10000
+#define NEAR            0.8 /* share of a threshold that is shown as an alarm */
 
 /* ---- asking */
 
-/* The recorders of an application, which is added if it has some. */
-static void ask_app(json_t *list, const struct ringtap_apps *apps, size_t i)
+/* The recorders of an application, which is added if it has some. False: some did not answer. */
+static bool ask_app(json_t *list, const struct ringtap_apps *apps, size_t i, int timeout_ms)
 {
 	const char *name = ringtap_apps_name(apps, i), *program;
 	json_t *recorders = json_array(), *app, *first;
+	bool all = ask_recorders(recorders, ringtap_apps_dir(apps, i), name, timeout_ms);
 
-	ask_recorders(recorders, ringtap_apps_dir(apps, i), name, TIMEOUT_MS);
 	first = json_object_get(json_array_get(recorders, 0), "application");
 	program = json_string_value(json_object_get(first, "program"));
 	app = json_application(name, ringtap_apps_pid(apps, i), program);
@@ -40,14 +41,18 @@ static void ask_app(json_t *list, const struct ringtap_apps *apps, size_t i)
 	if (json_array_size(recorders))
 		json_array_append(list, app);
 	json_decref(app);
+	return all;
 }
 
-json_t *live_ask(const char *app)
+json_t *live_ask(const char *app, int timeout_ms, bool *late)
 {
 	struct ringtap_apps *apps;
 	json_t *list = json_array();
+	bool all = true;
 	int found;
 
+	if (late)
+		*late = false;
 	if (ringtap_apps_find(&apps)) {
 		json_decref(list);
 		return NULL;
@@ -55,8 +60,10 @@ json_t *live_ask(const char *app)
 	found = app ? target_app(apps, app, strlen(app), NULL) : 0;
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++)
 		if (!app || (int)i == found)
-			ask_app(list, apps, i);
+			all &= ask_app(list, apps, i, timeout_ms);
 	ringtap_apps_free(apps);
+	if (late)
+		*late = !all;
 	return json_document("flight top", list);
 }
 
@@ -254,19 +261,32 @@ static int show(const struct live *v, json_t *answers)
 	return output_end("flight top", ret);
 }
 
+static void print_none(const struct live *v, bool late)
+{
+	const char *quote = v->app ? "'" : "", *app = v->app ? v->app : "any application";
+
+	if (late)
+		message_print("flight top: the recorder of %s%s%s does not answer: it is stopped, "
+			      "or the machine is busy",
+			quote, app, quote);
+	else
+		message_print("flight top: no recorder of %s%s%s answers; 'ringtap flight' starts "
+			      "one",
+			quote, app, quote);
+}
+
 static int text(const struct live *v)
 {
+	const int timeout_ms = v->once ? ONCE_TIMEOUT_MS : LIVE_TIMEOUT_MS;
 	uint64_t left = v->updates ? v->updates : UINT64_MAX;
+	bool late;
 	int status;
 
 	do {
-		json_t *answers = live_ask(v->app);
+		json_t *answers = live_ask(v->app, timeout_ms, &late);
 
 		if (is_none(answers)) {
-			message_print("flight top: no recorder of %s%s%s answers; 'ringtap flight' "
-				      "starts one",
-				v->app ? "'" : "", v->app ? v->app : "any application",
-				v->app ? "'" : "");
+			print_none(v, late);
 			json_decref(answers);
 			return STATUS_FAILED;
 		}
@@ -281,7 +301,7 @@ static int print_screen(void *ctx, FILE *f)
 {
 	struct lines l = {.f = f, .marked = true, .width = text_screen_width()};
 	const struct live *v = ctx;
-	json_t *answers = live_ask(v->app);
+	json_t *answers = live_ask(v->app, LIVE_TIMEOUT_MS, NULL);
 
 	put(&l, "ringtap flight top", true, false);
 	put(&l, "", false, false);

@@ -18,8 +18,11 @@ struct live {
 /* Returns enum status. */
 int live_run(struct live *v);
 
-/* The document of the recorders of an application, NULL: of all; the caller decrefs. NULL: no
+#define LIVE_TIMEOUT_MS 2000 /* a recorder may be stopped */
+
+/* The document of the recorders of an application, NULL: of all; the caller decrefs. Those of each
+ * application get timeout_ms together; *late, if not NULL: some did not answer within. NULL: no
  * memory, or applications cannot be found. */
-json_t *live_ask(const char *app);
+json_t *live_ask(const char *app, int timeout_ms, bool *late);
 
 #endif

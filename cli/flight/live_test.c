@@ -34,6 +34,8 @@
 static const char *answer;
 static uint64_t asked_ns[8];
 static unsigned asked;
+static int asked_for_ms;
+static bool late;
 
 /* Instead of sockets. */
 bool ask_recorders(json_t *list, const char *dir, const char *name, int timeout_ms)
@@ -44,7 +46,8 @@ bool ask_recorders(json_t *list, const char *dir, const char *name, int timeout_
 		asked_ns[asked++] = rt_now_ns(CLOCK_MONOTONIC) - TEST_NOW_MONO_NS;
 	json_array_extend(list, j);
 	json_decref(j);
-	return true;
+	asked_for_ms = timeout_ms;
+	return !late;
 }
 
 /* "top" alone: the whole command has the sockets. */
@@ -73,6 +76,7 @@ static int begin(void **state)
 	test_now_set(TEST_NOW_MONO_NS, TEST_NOW_REAL_NS);
 	fake_apps_begin();
 	asked = 0;
+	late = false;
 	answer = "[" RECORDER("/var/lib/x", 0, 0, INCIDENT("gap", 0, 0, false)) "]";
 	setenv("LC_ALL", "C", 1);
 	setenv("COLUMNS", "80", 1);
@@ -187,6 +191,25 @@ static void no_recorder(void **state)
 	test_output_free(&o);
 }
 
+/* To start another one would not help. */
+static void a_recorder_that_does_not_answer(void **state)
+{
+	struct test_output o;
+
+	answer = NULL;
+	late = true;
+	o = test_command(&top, "app");
+	assert_int_equal(o.status, STATUS_FAILED);
+	assert_string_equal(o.err, "ringtap: flight top: the recorder of 'app' does not answer: it "
+				   "is stopped, or the machine is busy\n");
+	assert_int_equal(asked_for_ms, 2000);
+	test_output_free(&o);
+	o = test_command(&top, "--once|app");
+	assert_int_equal(o.status, STATUS_FAILED);
+	assert_int_equal(asked_for_ms, 10000);
+	test_output_free(&o);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -196,6 +219,7 @@ int main(void)
 		CASE(intervals),
 		CASE(stops_after_its_updates),
 		CASE(no_recorder),
+		CASE(a_recorder_that_does_not_answer),
 	};
 	int failed = test_goldens(&top, GOLDEN, rows, sizeof(rows) / sizeof(rows[0]), begin, end);
 
