@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from harness import archiving
-from harness.archiving import call, child, end_of, parts
+from harness.archiving import call, end_of, parts
 from harness.hostile import archive as hostile
 from harness.pcapng_write import File
+from harness.proc import child
 from ringtap_archive import frames, layout, private, store
 from ringtap_archive.errors import Refused
 

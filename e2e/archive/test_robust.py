@@ -12,8 +12,8 @@ import sys
 
 import pytest
 from harness import archiving, sandbox
-from harness.archiving import assert_all_or_nothing, assert_clean, assert_whole, call, child, end_of
-from harness.proc import until
+from harness.archiving import assert_all_or_nothing, assert_clean, assert_whole, call, end_of
+from harness.proc import child, until
 from ringtap_archive import store
 
 KILLS = int(os.environ.get("RINGTAP_ARCHIVE_KILLS", 20))

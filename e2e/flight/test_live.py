@@ -14,7 +14,7 @@ from harness.documents import only
 from harness.dpdk import RUN_DIR
 from harness.flight import state
 from harness.paths import RINGTAP
-from harness.proc import Proc, check, run, until
+from harness.proc import Proc, check, child, run, until
 from harness.prometheus import Exporter
 from harness.ringtap import FAILED
 from harness.tmux import Terminal
@@ -138,14 +138,14 @@ def test_sockets_of_others(app, keep, tmp_path):
     until(lambda: app.one("callbacks 0") == 0, what="no callback is left")
     assert run([RINGTAP, "flight", "top", "--once", app.prefix]).returncode == FAILED
     for user, status in (0, 0), (65534, FAILED):
-        child = answering(
+        pid = answering(
             app, json.dumps({"application": {"name": app.prefix}, "folder": "/x", "conditions": []}).encode(), user
         )
         try:
             assert run([RINGTAP, "flight", "top", "--once", app.prefix]).returncode == status
         finally:
-            os.kill(child, 9)
-            os.waitpid(child, 0)
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
             (RUN_DIR / app.prefix / "ringtap-flight-1").unlink()
     again = keep(app, folder=tmp_path / "others")
     assert old not in sockets(app) and len(sockets(app)) == 1
@@ -161,17 +161,18 @@ def answering(app, text, user=0):
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
         ready, listens = os.pipe()
-        child = os.fork()
-        if not child:
+
+        def answer():
             os.setuid(user)
             server.listen()
             os.write(listens, b"x")
             server.accept()[0].sendall(text)
-            os._exit(0)
+
+        pid = child(answer)
         os.read(ready, 1)
         os.close(ready)
         os.close(listens)
-    return child
+    return pid
 
 
 def test_metrics_in_export(app, keep, closing):

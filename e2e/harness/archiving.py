@@ -54,18 +54,6 @@ def call(*words):
     return main.main([str(word) for word in words])
 
 
-def child(function, *args):
-    """The process id of a child that runs it; its exit status is what it returns."""
-    pid = os.fork()
-    if pid:
-        return pid
-    status = 70
-    try:
-        status = function(*args) or 0
-    finally:
-        os._exit(status)
-
-
 def end_of(pid):
     """(exit status or None, signal or None)"""
     _, status = os.waitpid(pid, 0)

@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 from .paths import BUILD, REPO
+from .proc import child
 
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 1 << 18  # <sys/mount.h>
 CLONE_NEWNS = 0x20000  # <sched.h>
@@ -126,9 +127,7 @@ class _Changed:
 
     def __init__(self, undo):
         read_end, self._write_end = os.pipe()
-        self._guard = os.fork()
-        if not self._guard:
-            self._wait_and_undo(read_end, undo)
+        self._guard = child(self._wait_and_undo, read_end, undo)
         os.close(read_end)
 
     @staticmethod
@@ -140,7 +139,6 @@ class _Changed:
         os.closerange(1, os.sysconf("SC_OPEN_MAX"))  # also the write end
         os.read(0, 1)
         undo()
-        os._exit(0)
 
     def close(self):
         os.close(self._write_end)

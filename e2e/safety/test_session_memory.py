@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from harness import dpdk, wire
 from harness.paths import RINGTAP
-from harness.proc import run, until
+from harness.proc import child, run, until
 from harness.ringtap import FAILED, listing, sessions
 
 MIB = 1 << 20
@@ -161,13 +161,8 @@ def test_readers_killed_at_any_point(busy, record, tmp_path):
     listing()
     before = dpdk.Resources(busy.pid)
     for point in POINTS * 2:
-        child = os.fork()
-        if child == 0:
-            try:
-                reader_up_to(dpdk.RUN_DIR / busy.prefix, point)
-            finally:
-                os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL, point
+        reader = child(reader_up_to, dpdk.RUN_DIR / busy.prefix, point)
+        assert os.waitstatus_to_exitcode(os.waitpid(reader, 0)[1]) == -signal.SIGKILL, point
     for call, number in (("memfd_create", 1), ("mbind", 1), ("ftruncate", 2), ("sendmsg", 4)):
         command = [
             "strace",
