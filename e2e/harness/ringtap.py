@@ -5,6 +5,7 @@ import json
 import signal
 
 from . import pcapng
+from .documents import only
 from .paths import RINGTAP
 from .proc import Proc, run
 
@@ -53,6 +54,11 @@ class Recorder:
         got = self.proc.wait()
         assert got == status, f"status {got}, not {status}:\n{self.proc.output[-3000:]}"
         return self.proc.output
+
+    def report(self):
+        """Ends the capture; returns the only application's object of --json."""
+        output = self.finish()
+        return only(json.loads(output[output.index("\n{") :]))
 
     def file(self, path=None):
         """The recorded file, read with all checks."""

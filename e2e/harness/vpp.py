@@ -81,6 +81,12 @@ class Vpp:
         rows = re.findall(r"^ *(\d+) +(\S+) +(.*?) +(?:error|info|warn|unknown) *$", self.ctl("show errors"), re.M)
         return {f"{node}/{reason}": int(count) for count, node, reason in rows}
 
+    def passed(self):
+        """[(received, sent)] packets of each of its interfaces."""
+        text = self.ctl("show interface")
+        parts = [re.search(rf"^{name} .*(?:\n .*)*", text, re.M)[0] for name in self.names]
+        return [(_counter("rx packets", part), _counter("tx packets", part)) for part in parts]
+
     def losses(self):
         """Packets that its interfaces have lost, {'interface counter': packets}."""
         found, interface = {}, None
@@ -104,6 +110,18 @@ class Vpp:
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
+def _counter(name, text):
+    """VPP leaves out counters that are 0."""
+    found = re.search(rf" {name} +(\d+)", text)
+    return int(found[1]) if found else 0
+
+
+def _keep_address(host, address):
+    """Or its kernel would ask for the address again, at any time."""
+    found = re.search(r"lladdr (\S+)", host.check(["ip", "neigh", "show", address]))
+    host.check(["ip", "neigh", "replace", address, "lladdr", found[1], "dev", "eth0", "nud", "permanent"])
+
+
 def routed(net, closing, kind, count=2, **kwargs):
     """VPP of a kind, with the probe, and a host in each of its networks, of which each has the address of all."""
     hosts = [net.add_host(f"10.99.{i}.1") for i in range(1, count + 1)]
@@ -116,6 +134,8 @@ def routed(net, closing, kind, count=2, **kwargs):
     for i in range(2, count + 1):
         once = [*hosts[0].prefix, "ping", "-q", "-c", "1", "-W", "1", f"10.99.{i}.1"]
         until(lambda: run(once).returncode == 0, what="addresses are resolved")
+    for i, host in enumerate(hosts, 1):
+        _keep_address(host, f"10.99.{i}.254")
     attach(vpp.pid)
     return vpp, hosts
 
