@@ -192,7 +192,6 @@ static void one_burst_in_n_is_measured(void **state)
 		r.poll(&r);
 	assert_int_equal(r.latency->rx_to_tx.count, 2 * 8);
 	assert_int_equal(r.latency->per_packet.count, 2 * 8);
-	assert_true(r.latency->overhead > 0);
 	receives(56, 8, 0);
 	r.latency->until = 1;
 	accepts = 2;
@@ -201,7 +200,9 @@ static void one_burst_in_n_is_measured(void **state)
 	assert_int_equal(r.latency->per_packet.count, 24);
 	all = rt_tsc() - start;
 	assert_in_range(r.latency->rx_to_tx.max, r.latency->rx_to_tx.min, all);
-	assert_in_range(r.latency->per_packet.max, 1, all);
+	/* A counter may tick more rarely than the TSC: two readings may be equal. */
+	assert_in_range(r.latency->overhead, 0, all);
+	assert_in_range(r.latency->per_packet.max, 0, all);
 }
 
 static void first_packets(void **state)
