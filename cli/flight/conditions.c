@@ -140,7 +140,8 @@ int conditions_step(struct flight *f)
 	if (!history_read(f, &before, &error))
 		return error;
 	intervals_read(f);
-	off_cpu_step(f);
+	if (intervals_on(f->last))
+		off_cpu_step(&f->off_cpus, f->last, f->app.info.host_pid);
 	check_last(f, before);
 	counted_past_read(&f->counted, false);
 	if (history_keep(f, before) && f->history_count > 1) {

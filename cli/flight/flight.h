@@ -18,8 +18,8 @@
 #include "counted/past.h"
 #include "incident.h"
 #include "intervals.h"
+#include "measure/off_cpu.h"
 #include "measure/watch.h"
-#include "off_cpu.h"
 #include "target/targets.h"
 
 #define FLIGHT_INCIDENTS_MAX 16 /* that are being written at once */

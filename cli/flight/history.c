@@ -146,7 +146,7 @@ void history_free(struct flight *f)
 	f->history_count = 0;
 	f->last = NULL;
 	intervals_free(f);
-	off_cpu_free(f);
+	off_cpu_free(&f->off_cpus);
 	counted_past_free(&f->counted);
 }
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "test_incident.h"
-#include "off_cpu.h"
+#include "measure/off_cpu.h"
 #include "view.h"
 
 #define MS UINT64_C(1000000)
@@ -477,7 +477,7 @@ static void a_thread_that_comes_later(void **state)
 	t = (struct ringtap_thread_stats *)ringtap_snapshot_thread(f.last, 0);
 	t->tid = (uint32_t)gettid();
 	t->alive = true;
-	off_cpu_step(&f);
+	off_cpu_step(&f.off_cpus, f.last, f.app.info.host_pid);
 	since_ns = f.off_cpus.since_ns;
 	if (f.off_cpus.refused) {
 		print_message("skipped: the kernel refuses perf's events of the scheduler\n");
@@ -485,7 +485,7 @@ static void a_thread_that_comes_later(void **state)
 	}
 	assert_int_equal(since_ns, rt_now_ns(CLOCK_REALTIME));
 	rt_sleep_ns(2 * NS_PER_S);
-	off_cpu_step(&f);
+	off_cpu_step(&f.off_cpus, f.last, f.app.info.host_pid);
 	assert_int_equal(f.off_cpus.since_ns, since_ns);
 	assert_int_equal(pipe(fds), 0);
 	sem_init(&later_begun, 0, 0);
@@ -493,12 +493,12 @@ static void a_thread_that_comes_later(void **state)
 	sem_wait(&later_begun);
 	t->tid = (uint32_t)later;
 	rt_sleep_ns(2 * NS_PER_S);
-	off_cpu_step(&f);
+	off_cpu_step(&f.off_cpus, f.last, f.app.info.host_pid);
 	assert_int_equal(f.off_cpus.since_ns, rt_now_ns(CLOCK_REALTIME));
 	close(fds[1]);
 	pthread_join(thread, NULL);
 	close(fds[0]);
-	off_cpu_free(&f);
+	off_cpu_free(&f.off_cpus);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)

@@ -14,8 +14,7 @@
 #include "base/util.h"
 #include "common/array.h"
 #include "common/atomics.h"
-#include "measure/kernel.h"
-#include "flight.h"
+#include "kernel.h"
 #include "off_cpu.h"
 
 #define EVENTS "/sys/kernel/tracing/events/"
@@ -235,16 +234,15 @@ static void forget_ended(struct off_cpus *o, const struct ringtap_snapshot *s)
 }
 
 /* A thread of the application, if it polls, and its CPU. 0 or -errno. */
-static int follow_thread(struct flight *f, const char *name)
+static int follow_thread(struct off_cpus *o, const struct ringtap_snapshot *s, const char *name)
 {
 	struct off_cpu_watched cpu = {.is_cpu = true},
 			       w = {.number = (uint32_t)strtoul(name, NULL, 10)};
-	struct off_cpus *o = &f->off_cpus;
 	const struct ringtap_thread_stats *t;
 	int ret = 0;
 
 	w.own = kernel_own_tid(name);
-	t = poller(f->last, w.own, &w.now.thread);
+	t = poller(s, w.own, &w.now.thread);
 	if (!t)
 		return 0;
 	cpu.number = t->cpu;
@@ -257,25 +255,24 @@ static int follow_thread(struct flight *f, const char *name)
 	return ret == -ESRCH ? 0 : ret;
 }
 
-static void follow(struct flight *f)
+static void follow(struct off_cpus *o, const struct ringtap_snapshot *s, uint32_t host_pid)
 {
-	struct off_cpus *o = &f->off_cpus;
 	char path[64];
 	struct dirent *e;
 	DIR *d;
 	int ret = 0;
 
-	forget_ended(o, f->last);
-	snprintf(path, sizeof(path), "/proc/%u/task", f->app.info.host_pid);
-	d = f->app.info.host_pid ? opendir(path) : NULL;
+	forget_ended(o, s);
+	snprintf(path, sizeof(path), "/proc/%u/task", host_pid);
+	d = host_pid ? opendir(path) : NULL;
 	while (d && !ret && (e = readdir(d)))
-		ret = follow_thread(f, e->d_name);
+		ret = follow_thread(o, s, e->d_name);
 	if (d)
 		closedir(d);
 	/* Missing records would be drawn as running. */
 	if (ret)
-		off_cpu_free(f);
-	o->refused = ret != 0;
+		off_cpu_free(o);
+	o->refused = ret;
 	if (o->watched_count && !o->since_ns)
 		o->since_ns = now_ns(CLOCK_REALTIME);
 }
@@ -373,12 +370,11 @@ static void take_all(struct off_cpus *o, struct off_cpu_watched *w,
 	rt_store_release(&buffer->data_tail, head);
 }
 
-void off_cpu_step(struct flight *f)
+void off_cpu_step(struct off_cpus *o, const struct ringtap_snapshot *s, uint32_t host_pid)
 {
 	uint64_t mono = now_ns(CLOCK_MONOTONIC), real_ns = now_ns(CLOCK_REALTIME) - mono;
-	struct off_cpus *o = &f->off_cpus;
 
-	if (o->refused || !intervals_on(f->last))
+	if (o->refused)
 		return;
 	if (!o->kept)
 		o->kept = calloc(OFF_CPU_KEPT, sizeof(*o->kept));
@@ -398,13 +394,11 @@ void off_cpu_step(struct flight *f)
 	if (o->watched_count && mono - o->followed_ns < FOLLOW_NS)
 		return;
 	o->followed_ns = mono;
-	follow(f);
+	follow(o, s, host_pid);
 }
 
-void off_cpu_free(struct flight *f)
+void off_cpu_free(struct off_cpus *o)
 {
-	struct off_cpus *o = &f->off_cpus;
-
 	while (o->watched_count)
 		unwatch(&o->watched[--o->watched_count]);
 	free(o->watched);

@@ -3,18 +3,19 @@
  * When polling threads had no CPU, and which tasks had it: switches of the scheduler on the CPUs
  * of these threads, and their page faults, by perf, where the kernel allows it.
  */
-#ifndef RINGTAP_CLI_FLIGHT_OFF_CPU_H
-#define RINGTAP_CLI_FLIGHT_OFF_CPU_H
+#ifndef RINGTAP_MEASURE_OFF_CPU_H
+#define RINGTAP_MEASURE_OFF_CPU_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ringtap/monitor.h"
+
 #define OFF_CPU_KEPT   (1u << 15)
 #define CPU_TASKS_KEPT (1u << 17)
 #define IRQ_TIMES_KEPT (1u << 16)
 
-struct flight;
 struct off_cpu_watched;
 
 enum off_cpu_how {
@@ -73,12 +74,13 @@ struct off_cpus {
 	uint64_t count, task_count, irq_count; /* ever */
 	uint64_t since_ns;                     /* all of them are known since then; 0: none are */
 	uint64_t followed_ns;                  /* CLOCK_MONOTONIC */
-	bool refused;                          /* by the kernel: it is not tried again */
+	int refused; /* 0, or -errno of the kernel: it is not tried again */
 };
 
-/* Takes what has happened, and looks for new threads. After each snapshot. */
-void off_cpu_step(struct flight *f);
-void off_cpu_free(struct flight *f);
+/* Takes what has happened, and looks for new threads of a snapshot, which has just been taken.
+ * host_pid: of the application, in our PID namespace; 0: not visible. */
+void off_cpu_step(struct off_cpus *o, const struct ringtap_snapshot *s, uint32_t host_pid);
+void off_cpu_free(struct off_cpus *o);
 
 /* ---- for a page */
 
