@@ -24,6 +24,7 @@
 #define CPU_PAGES    512
 #define FOLLOW_NS    NS_PER_S
 #define WATCHED_MAX  512
+#define READINGS     5 /* two clocks are read so often */
 
 /* A thread, or a CPU with all that runs there. */
 struct off_cpu_watched {
@@ -370,9 +371,25 @@ static void take_all(struct off_cpus *o, struct off_cpu_watched *w,
 	rt_store_release(&buffer->data_tail, head);
 }
 
+/* CLOCK_REALTIME less CLOCK_MONOTONIC. Between two readings this thread may lose its CPU. */
+static uint64_t real_offset(void)
+{
+	uint64_t offset = 0, least = UINT64_MAX;
+
+	for (int i = 0; i < READINGS; i++) {
+		uint64_t before = now_ns(CLOCK_MONOTONIC), real = now_ns(CLOCK_REALTIME);
+		uint64_t took = now_ns(CLOCK_MONOTONIC) - before;
+
+		if (took < least)
+			offset = real - before - took / 2;
+		least = took < least ? took : least;
+	}
+	return offset;
+}
+
 void off_cpu_step(struct off_cpus *o, const struct ringtap_snapshot *s, uint32_t host_pid)
 {
-	uint64_t mono = now_ns(CLOCK_MONOTONIC), real_ns = now_ns(CLOCK_REALTIME) - mono;
+	uint64_t mono = now_ns(CLOCK_MONOTONIC), real_ns = real_offset();
 
 	if (o->refused)
 		return;

@@ -30,7 +30,8 @@ static int trace_find(struct trace *t)
 		cfg->what == TRACE_PROGRAM ? "-e PROGRAM" : cfg->word);
 	t->app.attach = cfg->attach;
 	ret = one_app_resolve(&t->app, command, &words);
-	if (!ret && t->app.port_count && !(cfg->what >= TRACE_BURST && cfg->what <= TRACE_GAPS)) {
+	if (!ret && t->app.port_count &&
+		!(cfg->what >= TRACE_BURST && cfg->what <= TRACE_TIMELINE)) {
 		message_print("%s: %s: its events are those of all ports; give an application only",
 			command, t->cfg->name);
 		ret = -EINVAL;
@@ -304,7 +305,7 @@ double trace_seconds(const json_t *doc)
 
 int trace_report(const struct trace *t, json_t *doc, void (*print)(const json_t *doc))
 {
-	static const char *const ends[] = {"duration", "signal", "application", "program"};
+	static const char *const ends[] = {"duration", "signal", "application", "program", "size"};
 	char command[32];
 	int ret = 0;
 

@@ -15,7 +15,10 @@
 
 #define DEFAULT_NS      (10 * NS_PER_S)
 #define DEFAULT_LONG_NS 100000
-#define DEFAULT_BUFFER  (16u << 20)
+#define DEFAULT_BUFFER  (16u << 20) /* lttng's */
+#define DEFAULT_FILE    (256u << 20)
+#define FILE_MIN        (64u << 10)
+#define FILE_MAX        (UINT64_C(1) << 40)
 #define BUFFER_MIN      (64u << 10)
 #define BUFFER_MAX      (1u << 30)
 #define WORDS_MAX       2
@@ -27,6 +30,8 @@ enum {
 	OPT_OFF_CPU,
 	OPT_LONG,
 	OPT_LATENCY,
+	OPT_FATES,
+	OPT_MAX_FILE,
 	OPT_WRITE,
 	OPT_BUFFER,
 };
@@ -35,7 +40,6 @@ struct trace_options {
 	struct trace_config cfg;
 	const char *words[WORDS_MAX]; /* operands */
 	unsigned word_count;
-	bool latency;
 	unsigned given; /* options that not all traces have, by bit */
 };
 
@@ -55,13 +59,20 @@ static const struct option_def options[] = {
 	{OPTION_SET(OPT_LONG), OPTION_TIME, 0, "long", "TIME", NULL, 1000, 1000 * NS_PER_S,
 		"gaps: name the tasks that had the CPU in gaps of at least TIME (default: 100us)"},
 	{OPTION_SET(OPT_LATENCY), OPTION_FLAG, 0, "latency", NULL, NULL, 0, 0,
-		"lttng, dpdk, -e: time packets, for the event latency"},
-	{OPTION_SET(OPT_WRITE), OPTION_FILE, 'w', "write", "DIR", NULL, 0, 0,
-		"lttng, dpdk: folder for the trace, which is created; CTF, for babeltrace2 and "
-		"Trace Compass"},
+		"lttng, dpdk, -e: time packets, for the event latency; timeline: also times of "
+		"packets from receive to send, by ids in their mbufs"},
+	{OPTION_SET(OPT_FATES), OPTION_FLAG, 0, "fates", NULL, NULL, 0, 0,
+		"timeline: also packets that were received and not offered to any port; includes "
+		"--latency"},
+	{OPTION_SET(OPT_MAX_FILE), OPTION_SIZE, 0, "max-file", "SIZE", NULL, FILE_MIN, FILE_MAX,
+		"timeline: stop when the file has SIZE (default: 256M, some 7 million bursts)"},
+	{OPTION_SET(OPT_WRITE), OPTION_FILE, 'w', "write", "FILE|DIR", NULL, 0, 0,
+		"timeline: file for Perfetto; lttng, dpdk: folder for the trace, which is created; "
+		"CTF, for babeltrace2 and Trace Compass"},
 	{OPTION_SET(OPT_BUFFER), OPTION_SIZE, 0, "buffer", "SIZE", NULL, BUFFER_MIN, BUFFER_MAX,
 		"lttng: buffer for events on each CPU (default: 16M, half a "
-		"million bursts)"},
+		"million bursts); timeline: memory for packets that wait to be read (default: "
+		"256M)"},
 	{TO(cfg.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
 	{TO(cfg.quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0,
 		"Print errors only on standard error"},
@@ -81,7 +92,9 @@ static int set(void *ctx, int id, const struct option_value *v)
 	case OPT_EMPTY: cfg->empty = true; break;
 	case OPT_OFF_CPU: cfg->off_cpu = true; break;
 	case OPT_LONG: cfg->long_ns = v->number; break;
-	case OPT_LATENCY: c->latency = true; break;
+	case OPT_LATENCY: cfg->latency = true; break;
+	case OPT_FATES: cfg->fates = true; break;
+	case OPT_MAX_FILE: cfg->max_bytes = v->number; break;
 	case OPT_WRITE: cfg->output = v->text; break;
 	case OPT_BUFFER: cfg->buffer_bytes = v->number; break;
 	default: cfg->duration_ns = v->number; break;
@@ -131,13 +144,15 @@ static int find_what(struct trace_options *c)
 
 static const struct option_use uses[] = {
 	{OPT_PROGRAM, "-e"},
-	{OPT_DURATION, "burst|latency|drops|gaps|lttng|dpdk|-e"},
+	{OPT_DURATION, "burst|latency|drops|gaps|timeline|lttng|dpdk|-e"},
 	{OPT_EMPTY, "burst"},
 	{OPT_OFF_CPU, "gaps"},
 	{OPT_LONG, "gaps"},
-	{OPT_LATENCY, "lttng|dpdk|-e"},
-	{OPT_WRITE, "lttng|dpdk"},
-	{OPT_BUFFER, "lttng"},
+	{OPT_LATENCY, "timeline|lttng|dpdk|-e"},
+	{OPT_FATES, "timeline"},
+	{OPT_MAX_FILE, "timeline"},
+	{OPT_WRITE, "timeline|lttng|dpdk"},
+	{OPT_BUFFER, "timeline|lttng"},
 	{0, NULL},
 };
 
@@ -169,7 +184,11 @@ static int check(struct trace_options *c)
 			"preemptions");
 	if ((cfg->what == TRACE_LTTNG || cfg->what == TRACE_DPDK) && !cfg->output)
 		return message_fail(-EINVAL, "trace: -w DIR is missing: a folder for the trace");
-	if (!cfg->duration_ns && cfg->what >= TRACE_BURST && cfg->what <= TRACE_GAPS)
+	if (cfg->what == TRACE_TIMELINE && !cfg->output)
+		return message_fail(-EINVAL, "trace: -w FILE is missing: a file for Perfetto");
+	if (cfg->what == TRACE_LTTNG && !cfg->buffer_bytes)
+		cfg->buffer_bytes = DEFAULT_BUFFER;
+	if (!cfg->duration_ns && cfg->what >= TRACE_BURST && cfg->what <= TRACE_TIMELINE)
 		cfg->duration_ns = DEFAULT_NS;
 	return 0;
 }
@@ -220,7 +239,7 @@ static bool have_program(const char *program, const char *package)
 /* Before anything is touched. */
 static int check_tools(const struct trace_config *cfg)
 {
-	if (cfg->what == TRACE_LIST || cfg->what == TRACE_DPDK)
+	if (cfg->what == TRACE_LIST || cfg->what == TRACE_DPDK || cfg->what == TRACE_TIMELINE)
 		return STATUS_OK;
 	if (cfg->what == TRACE_LTTNG)
 		return have_program("lttng", "lttng-tools") ? STATUS_OK : STATUS_FAILED;
@@ -237,6 +256,7 @@ static int trace_all(struct trace *t, unsigned collectors)
 		return ret;
 	switch (t->cfg->what) {
 	case TRACE_LIST: return trace_list(t);
+	case TRACE_TIMELINE: return trace_timeline(t);
 	case TRACE_LTTNG: return trace_lttng(t, collectors);
 	case TRACE_DPDK: return trace_dpdk(t, collectors);
 	default: return trace_by_bpf(t, collectors);
@@ -245,8 +265,7 @@ static int trace_all(struct trace *t, unsigned collectors)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct trace_options c = {
-		.cfg = {.long_ns = DEFAULT_LONG_NS, .buffer_bytes = DEFAULT_BUFFER}};
+	struct trace_options c = {.cfg = {.long_ns = DEFAULT_LONG_NS, .max_bytes = DEFAULT_FILE}};
 	struct trace t = {.cfg = &c.cfg};
 	int ret = options_parse(self, argc, argv, &c);
 
@@ -258,8 +277,9 @@ static int run(const struct command *self, int argc, char **argv)
 	if (ret != STATUS_OK)
 		return ret;
 	setlocale(LC_CTYPE, "");
-	ret = trace_all(&t,
-		RINGTAP_POLLS | (c.latency || c.cfg.what == TRACE_LATENCY ? RINGTAP_LATENCY : 0));
+	ret = trace_all(
+		&t, RINGTAP_POLLS |
+			    (c.cfg.latency || c.cfg.what == TRACE_LATENCY ? RINGTAP_LATENCY : 0));
 	trace_free(&t);
 	return ret;
 }
@@ -279,6 +299,7 @@ static const struct command *const below[] = {
 	BELOW("latency", "time of packets in the application, by burst"),
 	BELOW("drops", "lost packets by port, queue, thread and reason"),
 	BELOW("gaps", "polling gaps, and the tasks that had the CPU in long ones"),
+	BELOW("timeline", "file for Perfetto: every burst, gap, switch and drop, by thread"),
 	BELOW("lttng", "record all events with LTTng"),
 	BELOW("dpdk", "record all events with DPDK's own tracing"),
 	NULL,
@@ -286,7 +307,7 @@ static const struct command *const below[] = {
 
 const struct command cmd_trace = {
 	.name = "trace",
-	.summary = "trace events with bpftrace, LTTng or DPDK's own tracing",
+	.summary = "trace events with bpftrace, LTTng or DPDK's own tracing; timelines",
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.uses = uses,

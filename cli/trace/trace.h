@@ -4,7 +4,7 @@
  *
  *   app.c (a monitor keeps the hooks in) -+- bpf.c: bpftrace -> maps.c
  *                                         |      -> burst.c, latency.c, drops.c, gaps.c
- *                                         +- lttng.c, dpdk.c
+ *                                         +- timeline.c, lttng.c, dpdk.c
  *   usdt/ -> list.c, bpf.c
  */
 #ifndef RINGTAP_CLI_TRACE_TRACE_H
@@ -27,11 +27,12 @@ enum trace_what {
 	TRACE_LATENCY,
 	TRACE_DROPS,
 	TRACE_GAPS,
+	TRACE_TIMELINE,
 	TRACE_LTTNG,
 	TRACE_DPDK,
 	TRACE_PROGRAM, /* -e */
 };
-#define TRACE_NAMES "list|burst|latency|drops|gaps|lttng|dpdk"
+#define TRACE_NAMES "list|burst|latency|drops|gaps|timeline|lttng|dpdk"
 
 struct trace_config {
 	enum trace_what what;
@@ -41,12 +42,19 @@ struct trace_config {
 	bool attach;         /* load the probe where it is missing */
 	const char *output;
 	uint64_t duration_ns;  /* 0: no limit */
-	uint64_t buffer_bytes; /* LTTng, per CPU */
+	uint64_t buffer_bytes; /* LTTng, per CPU; timeline: for packets; 0: the default */
+	uint64_t max_bytes;    /* timeline's file */
 	uint64_t long_ns;
-	bool json, quiet, empty, off_cpu;
+	bool json, quiet, empty, off_cpu, latency, fates;
 };
 
-enum trace_end { TRACE_BY_LIMIT, TRACE_BY_SIGNAL, TRACE_BY_APPLICATION, TRACE_BY_ITSELF };
+enum trace_end {
+	TRACE_BY_LIMIT,
+	TRACE_BY_SIGNAL,
+	TRACE_BY_APPLICATION,
+	TRACE_BY_ITSELF,
+	TRACE_BY_SIZE
+};
 
 struct trace {
 	const struct trace_config *cfg;

@@ -6,6 +6,7 @@
 #include "trace.h"
 
 int trace_list(struct trace *t);
+int trace_timeline(struct trace *t);
 int trace_lttng(struct trace *t, unsigned collectors);
 int trace_dpdk(struct trace *t, unsigned collectors);
 

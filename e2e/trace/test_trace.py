@@ -182,29 +182,6 @@ def first_pids(bpftrace):
         pytest.skip("the kernel's numbers of threads are others in this PID namespace")
 
 
-@pytest.fixture
-def hog(closing, tmp_path):
-    """A program with this name that uses a CPU continuously. Among more programs than the polling thread and it, it is
-    the next one that runs, which is what traces name, as it gets most of the time."""
-
-    def start(cpu, name="rt-hog"):
-        if not (tmp_path / name).exists():
-            shutil.copy(os.path.realpath(shutil.which("yes")), tmp_path / name)
-        it = closing(
-            Proc(["nice", "-n", "-10", "taskset", "-c", str(cpu), "sh", "-c", 'exec "$0" >/dev/null', tmp_path / name])
-        )
-
-        def ticks():
-            text = Path(f"/proc/{it.pid}/stat").read_text()
-            return text.split(") ")[0].endswith(f"({name}") and sum(int(t) for t in text.split(") ")[1].split()[11:13])
-
-        it.ticks = ticks
-        until(lambda: ticks() >= 20, what="the hog had 0.2 s")
-        return it
-
-    return start
-
-
 @pytest.mark.usefixtures("first_pids")
 def test_tasks_that_took_the_cpu(testpmd, trace, hog):
     """In gaps between polls, and whenever the thread did not have the CPU."""
