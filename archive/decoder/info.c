@@ -72,6 +72,7 @@ static json_t *interface(uint32_t index, const struct iface *i)
 		put_text(j, "timestamp", i->clock.timestamp);
 	put_count(j, "tsc_hz", i->clock.tsc_hz ? i->clock.tsc_hz : NO_COUNT);
 	put_count(j, "sample", i->sample > 1 ? i->sample : NO_COUNT);
+	put_text(j, "first", i->first);
 	json_object_set_new(j, "packets", json_integer((json_int_t)i->packets));
 	if (i->last.time_ns != NO_COUNT)
 		json_object_set_new(j, "statistics", statistics(&i->last));

@@ -25,6 +25,7 @@ static void free_iface(struct iface *i)
 	free(i->filter);
 	free(i->hardware);
 	free(i->os);
+	free(i->first);
 }
 
 static void free_section(struct walk *w)
@@ -70,7 +71,8 @@ int walk_fork(struct walk *w, const struct walk *from)
 		if (!copy)
 			return -ENOMEM;
 		*copy = from->ifs[i];
-		copy->name = copy->description = copy->filter = copy->hardware = copy->os = NULL;
+		copy->name = copy->description = copy->filter = copy->hardware = copy->os =
+			copy->first = NULL;
 	}
 	return ret;
 }
@@ -127,6 +129,16 @@ static void sampling_parse(struct iface *i, const uint8_t *text, size_t len)
 	i->sample = (uint32_t)strtoul(number, NULL, 10);
 }
 
+/* "first: bytes=N flows=M" or "first: packets=N flows=M", and " inner": the same writes it. */
+static void first_parse(struct iface *i, const uint8_t *text, size_t len)
+{
+	static const char before[] = "first: ";
+	const size_t n = sizeof(before) - 1;
+
+	if (len > n && !memcmp(text, before, n))
+		keep_text(&i->first, text + n, len - n);
+}
+
 static void interface_option(
 	const struct walk *w, struct iface *i, const struct rt_pcapng_options *o)
 {
@@ -134,6 +146,7 @@ static void interface_option(
 	case OPT_COMMENT:
 		clock_parse(&i->clock, o->value, o->len);
 		sampling_parse(i, o->value, o->len);
+		first_parse(i, o->value, o->len);
 		return;
 	case IF_NAME: keep_text(&i->name, o->value, o->len); return;
 	case IF_DESCRIPTION: keep_text(&i->description, o->value, o->len); return;

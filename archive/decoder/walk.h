@@ -19,6 +19,7 @@ struct iface {
 	struct block_interface of;
 	uint64_t speed;  /* bit/s; 0: unknown */
 	uint32_t sample; /* one of N packets was recorded; 0: all */
+	char *first;     /* the first bytes or packets of each flow were, by this rule; NULL: all */
 	/* A hash of its name, see walk.c; 0: the interface is none of an application. */
 	uint64_t application;
 	struct statistics last;

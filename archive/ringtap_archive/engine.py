@@ -104,7 +104,7 @@ class Engine:
             store = Archive(self.archive)
             reading.enter_context(store.reading())
             self.parts = store.parts(since=since, until=until, recorders=recorders)
-            self._warn_of_samples()
+            self._warn_of_missing()
             if unknown := set(recorders or ()) - set(layout.recorders_of(self.archive)):
                 raise Refused(
                     f"{self.archive}: has no recorder '{min(unknown)}'; it has "
@@ -112,12 +112,17 @@ class Engine:
                 )
             self._reading = reading.pop_all()
 
-    def _warn_of_samples(self):
+    def _warn_of_missing(self):
         sampled = [i["sample"] for part in self.parts for i in part.meta["interfaces"] if i.get("sample")]
         if sampled:
             show.warn(
                 f"recordings in '{self.archive}' have one of up to {max(sampled)} packets (record --sample): counts and "
                 "bytes are those of the sample, and maxima are too low"
+            )
+        if any(i.get("first") for part in self.parts for i in part.meta["interfaces"]):
+            show.warn(
+                f"recordings in '{self.archive}' have the beginning of each flow (record --first): counts and bytes are "
+                "those of the recorded packets; what came later is not lost"
             )
 
     def close(self) -> None:

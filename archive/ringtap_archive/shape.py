@@ -44,6 +44,8 @@ INTERFACE = {
     "snaplen": U32,
     "tsresol": U8,
     "tsoffset": Maybe(TIME),
+    "sample": Maybe(COUNT),
+    "first": Maybe(TEXT),
     "packets": Maybe(COUNT),
 }
 LOSS = {

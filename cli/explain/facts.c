@@ -105,17 +105,22 @@ static uint64_t lost_by_capture(const struct report *r, bool *filtered)
 	return lost;
 }
 
-/* Sums are not scaled: the packets that are listed are those of the file. */
+/* A part of the packets, on purpose. Sums are not scaled: those that are listed are the file's. */
 static void sampled(const struct report *r, const struct saying *to)
 {
 	char n[FORMAT_LEN];
 	uint32_t most = 0;
+	bool first = false;
 
 	for (uint32_t i = 0; i < records_port_count(r->records); i++) {
 		uint32_t every = records_port(r->records, i)->sample;
 
 		most = every > most ? every : most;
+		first |= records_port(r->records, i)->first;
 	}
+	if (first)
+		say(to, "The file has the beginning of each flow (--first): what came later is not "
+			"lost, and not counted here.");
 	if (most > 1)
 		say(to,
 			"The file has one of %s packets, chosen at random (--sample): all counts "

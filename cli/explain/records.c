@@ -178,15 +178,16 @@ static uint32_t find_port(struct records *b, const struct port *p)
 	return i;
 }
 
-/* "sampling: every=N": reader/capture/pcapng.c writes it. */
-static void copy_sampling(uint32_t *every, const uint8_t *value, size_t len)
+/* "sampling: every=N" and "first: bytes=N flows=M": reader/capture/pcapng.c writes them. */
+static void take_comment(struct port *p, const uint8_t *value, size_t len)
 {
-	static const char head[] = "sampling: every=";
+	static const char sampling[] = "sampling: every=", first[] = "first: ";
 	char text[PORT_NAME];
 
 	copy_text(text, value, len);
-	if (!strncmp(text, head, strlen(head)))
-		*every = (uint32_t)strtoul(text + strlen(head), NULL, 10);
+	if (!strncmp(text, sampling, strlen(sampling)))
+		p->sample = (uint32_t)strtoul(text + strlen(sampling), NULL, 10);
+	p->first |= !strncmp(text, first, strlen(first));
 }
 
 static int take_interface(struct records *b, const struct block *f)
@@ -207,7 +208,7 @@ static int take_interface(struct records *b, const struct block *f)
 		else if (o.code == IF_FILTER && o.len > 1)
 			p.filtered = true;
 		else if (o.code == OPT_COMMENT)
-			copy_sampling(&p.sample, o.value, o.len);
+			take_comment(&p, o.value, o.len);
 	}
 	if (rt_array_room(b->local, b->local_room, f->local + 1u))
 		return -ENOMEM;
@@ -218,6 +219,7 @@ static int take_interface(struct records *b, const struct block *f)
 	}
 	b->ports[port].filtered |= p.filtered;
 	b->ports[port].sample = p.sample > b->ports[port].sample ? p.sample : b->ports[port].sample;
+	b->ports[port].first |= p.first;
 	b->ports[port].cut |= p.cut;
 	return 0;
 }

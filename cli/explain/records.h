@@ -23,6 +23,7 @@ struct port {
 	uint16_t linktype;
 	bool filtered, cut; /* recorded with a filter; with a snaplen below 65535 */
 	uint32_t sample;    /* one of N packets is recorded; 0: all */
+	bool first;         /* the first bytes or packets of each flow are */
 	/* From the last Interface Statistics Block of a capture; NO_COUNT where there is none. */
 	uint64_t lost, missed;
 	uint64_t start; /* isb_starttime, as it stands there: tells captures apart */

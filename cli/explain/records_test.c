@@ -282,13 +282,16 @@ static void one_application_needs_no_name(void **state)
 	assert_true(records_port(records, 0)->filtered);
 }
 
-static void samples_are_named(void **state)
+static void parts_are_named(void **state)
 {
 	static const struct {
 		const char *comment;
 		uint32_t sample;
-	} cases[] = {{NULL, 0}, {"clock: timestamp=tsc", 0}, {"sampling: every=", 0},
-		{"sampling: every=1024", 1024}, {"sampling: every=8 later=1", 8}};
+		bool first;
+	} cases[] = {{NULL, 0, false}, {"clock: timestamp=tsc", 0, false},
+		{"sampling: every=", 0, false}, {"sampling: every=1024", 1024, false},
+		{"sampling: every=8 later=1", 8, false},
+		{"first: bytes=32768 flows=16384 inner", 0, true}, {"firsts: 1", 0, false}};
 	struct record r[16];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -301,6 +304,7 @@ static void samples_are_named(void **state)
 		packet(&file, 0, 1, 1, 1);
 		assert_int_equal(take_file(r), 1);
 		assert_int_equal(records_port(records, (uint32_t)i)->sample, cases[i].sample);
+		assert_int_equal(records_port(records, (uint32_t)i)->first, cases[i].first);
 	}
 	comment = NULL;
 }
@@ -439,7 +443,7 @@ int main(void)
 		with_records(units_of_time),
 		with_records(applications_have_ids_and_names),
 		with_records(one_application_needs_no_name),
-		with_records(samples_are_named),
+		with_records(parts_are_named),
 		with_records(losses_of_captures),
 		with_records(files_that_end_too_early),
 		with_records(blocks_that_cannot_be),

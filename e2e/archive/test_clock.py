@@ -105,6 +105,22 @@ def test_reports_belong_to_their_hour(tmp_path):
         assert [(i["timestamp"], i["tsc_hz"]) for i in part.meta["interfaces"]] == [("tsc", 2_600_000_000)] * 2
 
 
+@pytest.mark.nightly
+def test_a_part_of_the_packets(tmp_path, capsys):
+    """Packets that record left out on purpose are not lost: the metadata and a warning name the rule."""
+    rule = "packets=3 flows=16384 inner"
+    for name, text in (("first", "first: " + rule), ("sampled", "sampling: every=8"), ("all", "firstly: x")):
+        (tmp_path / name).mkdir()
+        archive = ingested(tmp_path / name, written(tmp_path / name / "a.pcapng", (0, "x"), start=text))
+        (part,) = parts(archive)
+        capsys.readouterr()
+        assert call("top", "-A", archive) == 0
+        err = capsys.readouterr().err
+        assert [i.get("first") for i in part.meta["interfaces"]] == [rule if name == "first" else None] * 2
+        assert ("record --first" in err, "record --sample" in err) == (name == "first", name == "sampled")
+        assert not part.meta["losses"]
+
+
 def test_recordings_of_other_programs(tmp_path):
     """Recordings of other programs have no state of a clock."""
     (part,) = parts(
