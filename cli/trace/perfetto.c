@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,17 +143,25 @@ static void write_packet(struct perfetto *p, const struct message *packet)
 	for (; n >= 128; n >>= 7)
 		head[len++] = (uint8_t)(n | 128);
 	head[len++] = (uint8_t)n;
-	fwrite(head, 1, len, p->f);
-	fwrite(packet->data, 1, packet->len, p->f);
+	errno = EIO;
+	if ((fwrite(head, 1, len, p->f) != len ||
+		    fwrite(packet->data, 1, packet->len, p->f) != packet->len) &&
+		!p->error)
+		p->error = -errno;
 	p->bytes += len + packet->len;
 }
 
 /* ---- tracks */
 
-/* Traces are merged in one view: their numbers of tracks must differ. */
+/* Traces are merged in one view: their numbers of tracks and arrows must differ. */
+static uint64_t unique(const struct perfetto *p, uint64_t number)
+{
+	return p->start_ns + number;
+}
+
 static uint64_t uuid_of(const struct perfetto *p, const struct perfetto_track *t)
 {
-	return p->start_ns + t->number;
+	return unique(p, t->number);
 }
 
 static void put_clock(struct message *m, unsigned id, uint64_t ns, bool incremental)
@@ -327,7 +336,7 @@ void perfetto_put(struct perfetto *p, struct perfetto_track *t, const struct per
 		put_name(t, e, &event, &interned);
 	put_arguments(t, e, &event, &interned);
 	for (unsigned i = 0; i < e->flow_count && i < PERFETTO_FLOWS; i++)
-		put_fixed(&event, EVENT_FLOW, e->flows[i]);
+		put_fixed(&event, EVENT_FLOW, unique(p, e->flows[i]));
 	put_message(&packet, PACKET_EVENT, &event);
 	if (interned.len)
 		put_message(&packet, PACKET_INTERNED, &interned);

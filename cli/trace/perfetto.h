@@ -21,6 +21,7 @@ struct perfetto {
 	uint64_t start_ns; /* since the epoch: no event is earlier */
 	uint64_t boot_ns;  /* CLOCK_BOOTTIME then, to which other traces are aligned; 0: unknown */
 	uint64_t bytes;    /* passed to f */
+	int error;         /* 0, or the first -errno of f */
 	uint32_t tracks;
 	uint64_t beyond; /* tracks that were not made, as there were PERFETTO_TRACKS of them */
 };
@@ -64,7 +65,7 @@ struct perfetto_event {
 	const char *name; /* NULL: perfetto_knows() the key */
 	bool has[PERFETTO_ARGUMENTS];
 	uint64_t args[PERFETTO_ARGUMENTS];
-	const uint64_t *flows; /* numbers of arrows that begin, go on or end here */
+	const uint64_t *flows; /* numbers of arrows in this file that begin, go on or end here */
 	unsigned flow_count;   /* at most PERFETTO_FLOWS */
 	int64_t value;
 };

@@ -192,6 +192,15 @@ static int take(struct session *s, struct ringtap_capture *cap, int timeout_ms)
 
 /* ---- statistics */
 
+static const char *switches_remedy(int error)
+{
+	switch (error) {
+	case ENOENT: return "mount -t tracefs tracefs /sys/kernel/tracing";
+	case EMFILE: return "raise the limit of open files (ulimit -n)";
+	default: return "run ringtap as root, on the host";
+	}
+}
+
 /* Once. */
 static void print_no_switches(struct session *s)
 {
@@ -201,9 +210,7 @@ static void print_no_switches(struct session *s)
 	s->no_switches = error != 0;
 	if (error && !known && !s->t->cfg->quiet)
 		message_print("trace timeline: without switches of the scheduler: %s; %s",
-			strerror(error),
-			error == ENOENT ? "mount -t tracefs tracefs /sys/kernel/tracing"
-					: "run ringtap as root, on the host");
+			strerror(error), switches_remedy(error));
 }
 
 /* 0, or -errno: the application has ended, or its statistics are corrupt. */
@@ -236,7 +243,8 @@ static bool goes_on(struct session *s)
 {
 	struct trace *t = s->t;
 
-	if (s->full || s->l.out.bytes >= t->cfg->max_bytes || ferror(s->file.f))
+	s->full |= s->l.out.bytes >= t->cfg->max_bytes;
+	if (s->full || s->l.out.error)
 		t->end = TRACE_BY_SIZE;
 	else if (stop_wait(0))
 		t->end = TRACE_BY_SIGNAL;
@@ -330,7 +338,8 @@ static json_t *document(const struct session *s)
 	json_put(doc, "gaps", json_count(l->gaps));
 	json_put(doc, "busy_periods", json_count(l->busy));
 	json_put(doc, "intervals_lost", json_count(l->intervals_lost));
-	json_put(doc, "switches", l->off.refused ? json_null() : json_count(l->switches));
+	json_put(doc, "switches",
+		l->off.since_ns || l->switches ? json_count(l->switches) : json_null());
 	json_put(doc, "tracks_missing", json_count(l->out.beyond));
 	return doc;
 }
@@ -416,7 +425,7 @@ int trace_timeline(struct trace *t)
 		trace_started(t);
 		ret = finish(&s, follow(&s));
 	}
-	if (out_file_close(&s.file, "trace timeline", 0))
+	if (out_file_close(&s.file, "trace timeline", s.l.out.error))
 		ret = STATUS_FAILED;
 	if (ret == STATUS_OK)
 		ret = report(&s);

@@ -14,6 +14,8 @@
 #include "measure/off_cpu.h"
 #include "perfetto.h"
 
+struct trace;
+
 /* A call of rte_eth_rx_burst() or rte_eth_tx_burst() with packets: those of one thread, queue,
  * direction and time. */
 struct timeline_burst {
@@ -37,8 +39,6 @@ struct timeline_thread {
 };
 
 /* Received packets by id: PASSAGE_SETS sets of PASSAGE_WAYS, of which the oldest gives way. */
-struct trace;
-
 #define PASSAGE_SETS (1u << 16)
 #define PASSAGE_WAYS 8
 struct timeline_passage {
@@ -98,6 +98,7 @@ struct timeline {
 
 	struct off_cpus off;
 	uint64_t off_taken, tasks_taken, off_since_ns;
+	uint64_t off_read_ns; /* when they were taken last */
 	struct timeline_cpu {
 		uint32_t number;
 		struct perfetto_track *track;
@@ -116,6 +117,7 @@ struct timeline {
 int timeline_begin(struct timeline *l, bool ids, bool fates);
 /* Ends bursts and slices that are open. */
 void timeline_end(struct timeline *l, uint64_t ns);
+void timeline_end_tasks(struct timeline *l, uint64_t ns);
 void timeline_free(struct timeline *l);
 
 /* The thread of a number, a new one if there is none; NULL: there are too many. */
@@ -145,7 +147,7 @@ void timeline_interval(void *timeline, const struct ringtap_interval *v);
 void timeline_counters(struct timeline *l, const struct ringtap_snapshot *s);
 /* Gaps that last at the end. */
 void timeline_open_gaps(struct timeline *l, const struct ringtap_snapshot *s);
-/* Puts those that l->off has taken since the last call. */
+/* Puts those that l->off has taken since the last call; ends slices once they are refused. */
 void timeline_switches(struct timeline *l, const struct ringtap_snapshot *s);
 
 #endif

@@ -221,8 +221,9 @@ static void put_task(struct timeline *l, const struct cpu_task *v)
 	struct perfetto_event e = {.type = PERFETTO_END, .ns = v->from_ns};
 	char name[sizeof(v->name)];
 
-	if (!c)
+	if (!c || !c->track)
 		return;
+	l->switches++;
 	if (c->open)
 		perfetto_put(&l->out, c->track, &e);
 	c->open = v->tid != 0;
@@ -249,15 +250,19 @@ void timeline_switches(struct timeline *l, const struct ringtap_snapshot *s)
 {
 	struct off_cpus *o = &l->off;
 
+	if (o->refused) {
+		timeline_end_tasks(l, l->off_read_ns);
+		return;
+	}
 	/* perf has lost some, or a thread is new. */
-	l->switches_lost += l->off_since_ns && o->since_ns != l->off_since_ns && !o->refused;
+	l->switches_lost += l->off_since_ns && o->since_ns != l->off_since_ns;
 	l->off_since_ns = o->since_ns;
 	for (uint64_t n = next_of(l, l->off_taken, o->count, OFF_CPU_KEPT); n < o->count; n++)
 		put_off(l, s, &o->kept[n % OFF_CPU_KEPT]);
 	for (uint64_t n = next_of(l, l->tasks_taken, o->task_count, CPU_TASKS_KEPT);
 		n < o->task_count; n++)
 		put_task(l, &o->tasks[n % CPU_TASKS_KEPT]);
-	l->switches += o->task_count - l->tasks_taken;
 	l->off_taken = o->count;
 	l->tasks_taken = o->task_count;
+	l->off_read_ns = s->taken_ns;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bursts, latencies and states, and the file in which they are. e2e/trace/test_timeline.py reads
  * the golden file by a reader of its own. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -420,6 +421,45 @@ static void switches_that_are_gone(void **state)
 	assert_int_equal(l.switches_lost, 2);
 }
 
+/* After the kernel's refusal nothing is known: no task is shown as running then. */
+static void switches_that_are_refused_later(void **state)
+{
+	static struct off_cpu off[OFF_CPU_KEPT];
+	static struct cpu_task tasks[CPU_TASKS_KEPT] = {{START + 600, 3, 99, "hog"}};
+	struct ringtap_snapshot s = snapshot(1000);
+
+	l.off = (struct off_cpus){.kept = off, .tasks = tasks, .task_count = 1};
+	timeline_switches(&l, &s);
+	assert_true(l.cpus[0].open);
+	l.off = (struct off_cpus){.refused = -EMFILE};
+	s.taken_ns = START + 2000;
+	timeline_switches(&l, &s);
+	timeline_switches(&l, &s);
+	assert_false(l.cpus[0].open);
+	assert_int_equal(l.cpus[0].track->last_ns, START + 1000);
+	assert_int_equal(l.switches, 1);
+	assert_int_equal(l.switches_lost, 0);
+}
+
+/* Files of several applications are shown together. */
+static void arrows_of_two_files_differ(void **state)
+{
+	const uint64_t flow = 1;
+	const struct perfetto_event e = {
+		.type = PERFETTO_INSTANT, .key = 1, .name = "x", .flows = &flow, .flow_count = 1};
+	struct timeline_thread *t = timeline_thread(&l, 11, 0, 1, "");
+	char *text;
+
+	perfetto_put(&l.out, t->track, &e);
+	l.out.start_ns++;
+	perfetto_put(&l.out, t->track, &e);
+	text = hex();
+	/* START + 1 and START + 2 of field 47, eight bytes */
+	assert_int_equal(test_count(text, "f90216cd853dfe9c9717"), 1);
+	assert_int_equal(test_count(text, "f90217cd853dfe9c9717"), 1);
+	free(text);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 #define TIMED(f) \
 	cmocka_unit_test_prestate_setup_teardown(f, begin, end, (void *)(uintptr_t) "latency")
@@ -437,6 +477,8 @@ int main(void)
 		CASE(times_that_go_back),
 		CASE(more_tracks_than_are_shown),
 		CASE(switches_that_are_gone),
+		CASE(switches_that_are_refused_later),
+		CASE(arrows_of_two_files_differ),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,9 +41,12 @@ static void make_tracks(
 	struct perfetto_place at = {.kind = PERFETTO_THREAD,
 		.name = text,
 		.pid = l->pid,
-		.tid = l->trace ? (uint32_t)trace_our_tid(l->trace, t->tid) : t->tid,
+		.tid = l->trace && t->tid ? (uint32_t)trace_our_tid(l->trace, t->tid) : t->tid,
 		.parent = l->process};
 
+	/* Number 0 is the idle task's. */
+	if (!at.tid)
+		at.kind = PERFETTO_SLICES;
 	if (t->tid || lcore != UINT32_MAX)
 		thread_text(text, lcore, name, t->tid);
 	else
@@ -91,6 +94,16 @@ struct timeline_thread *timeline_thread(
 	return t;
 }
 
+void timeline_end_tasks(struct timeline *l, uint64_t ns)
+{
+	for (size_t i = 0; i < l->cpu_count; i++) {
+		if (l->cpus[i].open)
+			perfetto_put(&l->out, l->cpus[i].track,
+				&(struct perfetto_event){.type = PERFETTO_END, .ns = ns});
+		l->cpus[i].open = false;
+	}
+}
+
 void timeline_end(struct timeline *l, uint64_t ns)
 {
 	for (uint32_t i = 0; i < l->thread_count; i++) {
@@ -99,10 +112,7 @@ void timeline_end(struct timeline *l, uint64_t ns)
 	}
 	timeline_fates_until(l, UINT64_MAX);
 	timeline_flush_fates(l);
-	for (size_t i = 0; i < l->cpu_count; i++)
-		if (l->cpus[i].open)
-			perfetto_put(&l->out, l->cpus[i].track,
-				&(struct perfetto_event){.type = PERFETTO_END, .ns = ns});
+	timeline_end_tasks(l, ns);
 }
 
 void timeline_free(struct timeline *l)

@@ -94,7 +94,8 @@ def test_golden_file(tmp_path):
     assert start == 1700000000123456789 and file.clocks[BOOTTIME] == 1000
     (process,) = file.of("process")
     assert (process.name, process.pid) == ("app?", 4711)
-    first, unknown, poller = file.of("thread")
+    first, poller = file.of("thread")
+    (unknown,) = file.of("slices", "unknown thread")
     assert (first.name, first.pid, first.tid) == ("lcore 1 (worker-1, 11)", 4711, 11)
     assert unknown.name == "unknown thread" and poller.name == "thread poller (12)"
     assert all(t.parent == process.uuid for t in (first, unknown, poller))
