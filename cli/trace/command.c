@@ -3,6 +3,7 @@
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "target/attach_app.h"
@@ -172,6 +173,23 @@ static int check_uses(const struct trace_options *c)
 	return 0;
 }
 
+static int check_output(const struct trace_config *cfg)
+{
+	struct stat st;
+
+	if ((cfg->what == TRACE_LTTNG || cfg->what == TRACE_DPDK) && !cfg->output)
+		return message_fail(-EINVAL, "trace: -w DIR is missing: a folder for the trace");
+	if (cfg->what != TRACE_TIMELINE)
+		return 0;
+	if (!cfg->output)
+		return message_fail(-EINVAL, "trace: -w FILE is missing: a file for Perfetto");
+	/* Signals to end the trace wait while a pipe's reader does not read. */
+	if (!stat(cfg->output, &st) && S_ISFIFO(st.st_mode))
+		return message_fail(
+			-EINVAL, "trace: -w %s: that is a pipe; give a file", cfg->output);
+	return 0;
+}
+
 static int check(struct trace_options *c)
 {
 	struct trace_config *cfg = &c->cfg;
@@ -182,10 +200,8 @@ static int check(struct trace_options *c)
 		return message_fail(-EINVAL,
 			"trace: --long: cannot be combined with --off-cpu, which covers all "
 			"preemptions");
-	if ((cfg->what == TRACE_LTTNG || cfg->what == TRACE_DPDK) && !cfg->output)
-		return message_fail(-EINVAL, "trace: -w DIR is missing: a folder for the trace");
-	if (cfg->what == TRACE_TIMELINE && !cfg->output)
-		return message_fail(-EINVAL, "trace: -w FILE is missing: a file for Perfetto");
+	if (check_output(cfg))
+		return -EINVAL;
 	if (cfg->what == TRACE_LTTNG && !cfg->buffer_bytes)
 		cfg->buffer_bytes = DEFAULT_BUFFER;
 	if (!cfg->duration_ns && cfg->what >= TRACE_BURST && cfg->what <= TRACE_TIMELINE)

@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/test_command.h"
 #include "base/test_util.h"
+#include "base/util.h"
+#include "cli/commands.h"
 #include "cli/fake_reader.h"
 #include "timeline.h"
 
@@ -460,6 +463,19 @@ static void arrows_of_two_files_differ(void **state)
 	free(text);
 }
 
+static void a_pipe_is_refused(void **state)
+{
+	struct test_output o;
+
+	test_folder_enter();
+	assert_int_equal(mkfifo("pipe", 0600), 0);
+	o = test_command(&cmd_trace, "timeline|-w|pipe");
+	assert_int_equal(o.status, STATUS_USAGE);
+	assert_non_null(strstr(o.err, "trace: -w pipe: that is a pipe; give a file"));
+	test_output_free(&o);
+	test_folder_leave();
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 #define TIMED(f) \
 	cmocka_unit_test_prestate_setup_teardown(f, begin, end, (void *)(uintptr_t) "latency")
@@ -479,6 +495,7 @@ int main(void)
 		CASE(switches_that_are_gone),
 		CASE(switches_that_are_refused_later),
 		CASE(arrows_of_two_files_differ),
+		cmocka_unit_test(a_pipe_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
