@@ -266,12 +266,13 @@ def test_switches_of_the_scheduler(testpmd, timeline, hog):
             assert any(w.ns - SLACK <= s.ns and s.end <= w.end + SLACK for w in waits), s
 
 
-def test_without_switches(busy, timeline):
+def test_without_switches(app, timeline):
     """A line gives the reason, and the rest is there."""
     hidden = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs tmpfs /sys/kernel/tracing && exec "$@"', "sh")
-    trace, path = timeline(busy, "--max-file", "1G", "--duration", "600s", prefix=hidden)
+    trace, path = timeline(app, "--duration", "600s", prefix=hidden)
+    app.rx(n=320, burst=32)
     until(lambda: "without switches" in trace.proc.output, what="the line")
     doc = trace.json()
     assert doc["switches"] is None
     assert trace.proc.output.count("without switches of the scheduler: No such file or directory; mount ") == 1
-    assert sums(Timeline(path))["rx net_null0:0"] == doc["received"]["packets"] > 0
+    assert sums(Timeline(path)) == {"rx net_ring_a:0": 320} and doc["received"]["packets"] == 320
