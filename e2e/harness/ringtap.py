@@ -58,7 +58,7 @@ class Recorder:
     def report(self):
         """Ends the capture; returns the only application's object of --json."""
         output = self.finish()
-        return only(json.loads(output[output.index("\n{") :]))
+        return only(json.loads(output[output.index("\n{") : output.rindex("}") + 1]))
 
     def file(self, path=None):
         """The recorded file, read with all checks."""
