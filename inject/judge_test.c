@@ -84,7 +84,7 @@ static void two_plugins_are_refused(void **state)
 static void a_shared_dpdk_beside_a_plugin_is_left_to_the_loader(void **state)
 {
 	load("one_plugin.so");
-	load("librte_eal.so.23");
+	load("librte_eal.so.99");
 	assert_served();
 }
 

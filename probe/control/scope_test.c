@@ -106,9 +106,9 @@ static void test_releases_before_21_11_are_named(void **state)
 static void test_two_of_local_scope_are_named(void **state)
 {
 	void *plugin = load_object("one_plugin.so", RTLD_LOCAL);
-	void *eal = load_object("librte_eal.so.23", RTLD_LOCAL);
+	void *eal = load_object("librte_eal.so.99", RTLD_LOCAL);
 
-	assert_refused("one_plugin.so and librte_eal.so.23 contain a DPDK each");
+	assert_refused("one_plugin.so and librte_eal.so.99 contain a DPDK each");
 	dlclose(eal);
 	dlclose(plugin);
 }
@@ -154,7 +154,7 @@ static void test_the_one_of_global_scope_is_chosen(void **state)
 	bool several;
 
 	load_object("one_plugin.so", RTLD_LOCAL);
-	eal = load_object("librte_eal.so.23", RTLD_GLOBAL);
+	eal = load_object("librte_eal.so.99", RTLD_GLOBAL);
 	assert_ptr_equal(rt_scope_find(&s, "rte_version", &several), dlsym(eal, "rte_version"));
 	assert_false(several);
 }
