@@ -428,10 +428,12 @@ def disk(tmp_path, closing):
     return mount
 
 
-def test_full_disk(busy, keep, disk):
-    """The incident says what there is of it, and that is the time of the event; there is no half of a file."""
-    kept = keep(busy, folder=disk("2M") / "incidents")
-    check(["sleep", "0.2"])
+def test_full_disk(stream_of, keep, disk):
+    """The incident says what there is of it, and that is the time of the event; there is no half of a file. What comes
+    before the event has no room."""
+    stream = stream_of("50k")
+    kept = keep(stream, *ROOM, folder=disk("2M") / "incidents")
+    until(lambda: state(stream)["kept_packets"] > 40_000, what="packets")
     flight.command("trigger", kept.folder)
     kept.proc.expect("No space left on device; what was written before is whole")
     (incident,) = kept.incidents(1)
