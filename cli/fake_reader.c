@@ -231,7 +231,7 @@ int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
 
 int ringtap_capture_start(struct ringtap_capture *cap)
 {
-	return 0;
+	return fake.start_error;
 }
 
 const char *ringtap_capture_error(const struct ringtap_capture *cap)
@@ -398,6 +398,7 @@ int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stat
 	out->buffer_most_used = fake.buffer_most_used;
 	out->longest_pause_ns = fake.longest_pause_ns;
 	out->growing_lost = fake.growing_lost;
+	out->queues_refused = fake.queues_refused;
 	out->apps_dead = !fake.end && !cap->stopped && cap->next_run == fake.run_count &&
 			 !fake.wait_for_stop;
 	return 0;

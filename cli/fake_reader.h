@@ -30,7 +30,8 @@ struct fake {
 	bool wait_for_stop;      /* after the last run there is silence until stop */
 	bool renumber;
 	unsigned burst; /* N packets are received, the next N sent; 0: all are received */
-	int attach_error;
+	int attach_error, start_error;
+	uint64_t queues_refused;
 	int signal_at_end;    /* raised once instead of silence; 0: none */
 	const uint8_t *bytes; /* content of each packet, instead of its number; NULL: none */
 	const char *driver;   /* driver of p1; NULL: net_fake */

@@ -77,7 +77,7 @@ static int start(struct handle *h)
 	return ret;
 }
 
-/* A queue has a limited number of captures. */
+/* A queue has a limited number of captures. Where all have it, the start has failed. */
 static int complain(struct handle *h)
 {
 	struct ringtap_stats st = {.size = sizeof(st)};
@@ -85,13 +85,9 @@ static int complain(struct handle *h)
 	ringtap_capture_stats(h->cap, &st);
 	if (!st.queues_refused)
 		return 0;
-	if (st.queues_refused < ringtap_capture_tap_count(h->cap))
-		return handle_fail(h, PCAP_WARNING,
-			"%llu of %u queues are not captured: there are too many captures of them",
-			(unsigned long long)st.queues_refused, ringtap_capture_tap_count(h->cap));
-	ringtap_capture_close(h->cap);
-	h->cap = NULL;
-	return handle_fail(h, PCAP_ERROR, "there are too many captures of this port already");
+	return handle_fail(h, PCAP_WARNING,
+		"%llu of %u queues are not captured: there are too many captures of them",
+		(unsigned long long)st.queues_refused, ringtap_capture_tap_count(h->cap));
 }
 
 EXPORT int pcap_activate(pcap_t *p)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,6 +42,13 @@ static int dump_filters(const struct record_config *cfg)
 	return STATUS_OK;
 }
 
+static uint64_t queues_refused(const struct recorder *r)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+
+	return ringtap_capture_stats(r->cap, &s) ? 0 : s.queues_refused;
+}
+
 static int verdict(const struct recorder *r)
 {
 	bool lost = false;
@@ -53,6 +61,7 @@ static int verdict(const struct recorder *r)
 		lost = report_losses(r);
 		lost |= report_fates_lost(r);
 	}
+	lost |= queues_refused(r) > 0;
 	return r->cfg->fail_on_loss && lost ? STATUS_LOSS : STATUS_OK;
 }
 
@@ -71,6 +80,25 @@ static void announce(const struct recorder *r)
 	fputs(count ? "\n" : "ports to come\n", stderr);
 }
 
+/* 0, or -errno after a message. The loop's first read fails again with errors that are not here,
+ * and reports them. */
+static int start(struct recorder *r)
+{
+	const char *command = r->cfg->capture.command;
+	int ret = ringtap_capture_start(r->cap);
+
+	if (ret == -ECANCELED)
+		return message_fail(ret, "%s: interrupted before it has captured packets", command);
+	if (ret == -EBUSY)
+		return message_fail(ret, "%s: capturing: %s; see 'ringtap list'", command,
+			ringtap_capture_error(r->cap));
+	if (!ret && queues_refused(r))
+		message_print("%s: %" PRIu64 " of %u queues are not captured: there are too many "
+			      "captures of them already; 'ringtap list' shows them",
+			command, queues_refused(r), ringtap_capture_tap_count(r->cap));
+	return 0;
+}
+
 /* Attached and with an open file: all the rest. */
 static int record_attached(struct recorder *r)
 {
@@ -78,10 +106,7 @@ static int record_attached(struct recorder *r)
 
 	record_fates_start(r);
 	recorder_start_clocks(r);
-	/* The loop's first read fails again with any other error, and reports it. */
-	if (ringtap_capture_start(r->cap) == -ECANCELED) {
-		message_print(
-			"%s: interrupted before it has captured packets", r->cfg->capture.command);
+	if (start(r)) {
 		file_abandon(r);
 		return STATUS_FAILED;
 	}

@@ -46,6 +46,21 @@ static void everything_is_in_the_file(void **state)
 	assert_int_equal(record("-w f --fail-on-loss -q"), STATUS_LOSS);
 }
 
+/* Each has a limited number of captures. */
+static void queues_that_are_not_captured(void **state)
+{
+	fake.queues_refused = 1;
+	fake.wait_for_stop = true;
+	assert_int_equal(record("-q -w f -a duration:1"), STATUS_OK);
+	assert_non_null(strstr(message_last(), "record: 1 of 2 queues are not captured"));
+	fake.wait_for_stop = false;
+	assert_int_equal(record("-w f --fail-on-loss -q"), STATUS_LOSS);
+	fake.start_error = -EBUSY;
+	assert_int_equal(record("-q -w g"), STATUS_FAILED);
+	assert_string_equal(message_last(), "record: capturing: fake error; see 'ringtap list'");
+	assert_int_equal(access("g", F_OK), -1);
+}
+
 /* A later version of the library knows more reasons. */
 static void losses_without_a_name_count(void **state)
 {
@@ -553,6 +568,7 @@ int main(void)
 		RECORD_TEST(losses_are_those_of_one_pause),
 		RECORD_TEST(losses_while_the_buffer_grows),
 		RECORD_TEST(a_buffer_that_stays_small_is_reported),
+		RECORD_TEST(queues_that_are_not_captured),
 		RECORD_TEST(losses_without_a_name_count),
 		RECORD_TEST(counts_are_exact),
 		RECORD_TEST(files_of_a_ring_are_valid_and_complete),

@@ -236,7 +236,7 @@ static inline int ringtap_capture_attach(struct ringtap_capture *cap, const char
 		cap, dir, targets, sizeof(*targets), target_count, opts);
 }
 
-/* Lets packets flow, as the first ringtap_capture_next() does if it was not done. 0 or -errno. */
+/* Lets packets flow, as a first ringtap_capture_next() does. 0 or -errno; -EBUSY: too many do. */
 int ringtap_capture_start(struct ringtap_capture *cap);
 
 /* Last error, a sentence without a full stop. Lives until the next call. */

@@ -435,6 +435,19 @@ static int request(struct rt_source *s, uint16_t type, uint16_t answer, char *er
 	return ret < 0 ? ret : 0;
 }
 
+/* A queue has a limited number of captures. Queues without an entry in the table are refused, too:
+ * where it is full, some of its queues may be captured. */
+static int check_queues(const struct rt_source *s, char *err)
+{
+	const struct rt_segment *seg = &s->seg;
+	uint32_t taps = rt_segment_tap_count(seg);
+
+	if (!taps || taps == seg->h.tap_capacity || rt_load(&seg->live->taps_refused) < taps)
+		return 0;
+	return rt_fail(-EBUSY, err, RT_TEXT_LEN,
+		"there are too many captures of its queues already: end one");
+}
+
 EXPORT int ringtap_capture_start(struct ringtap_capture *cap)
 {
 	if (!cap->looked_ns && !cap->waker)
@@ -449,6 +462,8 @@ EXPORT int ringtap_capture_start(struct ringtap_capture *cap)
 		s->dead |= ret == -ECONNRESET;
 		s->started = !ret || s->dead;
 		s->conn->names.live = s->started;
+		if (!ret)
+			ret = check_queues(s, cap->error);
 		if (ret)
 			return ret;
 		rt_growth_begin(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Captures without their connections, and in a child process. */
+/* Captures without their connections, in a child process, and without a queue. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -128,6 +128,29 @@ static void test_child_leaves_the_parents_session_alone(void **state)
 	assert_int_equal(ringtap_capture_stop(cap), 0);
 }
 
+/* A queue has a limited number of captures. */
+static void test_queues_that_have_no_room(void **state)
+{
+	struct ringtap_stats stats = {.size = sizeof(stats)};
+
+	session.h->taps_refused = session.h->tap_count;
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, NULL), 0);
+	assert_int_equal(ringtap_capture_start(cap), -EBUSY);
+	assert_non_null(strstr(ringtap_capture_error(cap), "too many captures of its queues"));
+	ringtap_capture_close(cap);
+	assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
+	session.h->taps_refused = 1;
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, NULL), 0);
+	assert_int_equal(ringtap_capture_start(cap), 0);
+	assert_int_equal(ringtap_capture_stats(cap, &stats), 0);
+	assert_int_equal(stats.queues_refused, 1);
+}
+
+static int open_only(void **state)
+{
+	return test_capture_open(&session, &peer, &cap, 1, false);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -136,6 +159,8 @@ int main(void)
 		TEST(test_runs_outlive_the_connection),
 		TEST(test_nothing_works_that_needs_the_application),
 		TEST(test_child_leaves_the_parents_session_alone),
+		cmocka_unit_test_setup_teardown(
+			test_queues_that_have_no_room, open_only, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
