@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "one_app.h"
@@ -59,6 +61,7 @@ int one_app_words(struct one_app_words *w, const char *command, const char *word
 
 int one_app_resolve(struct one_app *a, const char *command, const struct one_app_words *words)
 {
+	char todo[PATH_MAX + 32];
 	int ret, app;
 	const char *port;
 
@@ -67,11 +70,10 @@ int one_app_resolve(struct one_app *a, const char *command, const struct one_app
 	if (ret)
 		return message_fail(
 			ret, "%s: cannot find applications: %s", command, strerror(-ret));
-	if (!ringtap_apps_count(a->apps))
-		return message_fail(-ENOENT,
-			"%s: no running DPDK application found; start it with -d %s, and run ringtap "
-			"as its user or as root",
-			command, probe_path());
+	if (!ringtap_apps_count(a->apps)) {
+		snprintf(todo, sizeof(todo), "start it with -d %s, and ", probe_path());
+		return print_no_apps(command, a->apps, todo);
+	}
 	for (unsigned i = 0; i < words->count && !ret; i++)
 		ret = take_word(a, command, words->list[i]);
 	if (words->count || ret)

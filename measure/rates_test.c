@@ -203,6 +203,29 @@ static void the_first_reading_begins_an_interval(void **state)
 	assert_float_equal(d.ipackets / d.seconds, 100, 1e-9);
 }
 
+/* The middle of a bucket may lie beyond the maximum. */
+static void no_percentile_is_above_the_maximum(void **state)
+{
+	static uint64_t bucket[RINGTAP_BURSTS * 8];
+	static struct ringtap_pair_stats pair = {.bucket = bucket};
+	struct latency_rates found;
+	uint64_t width = 0, low;
+	uint32_t wide = 0;
+	struct span s;
+
+	while (width < 8)
+		low = ringtap_latency_low(++wide, &width);
+	bucket[wide] = pair.count = 4;
+	pair.max = low + 1;
+	snapshots[1].pairs = (struct ringtap_array){&pair, sizeof(pair)};
+	snapshots[1].pair_count = 1;
+	assert_true(span_of(&app, &s));
+	rates_latency(&s, 0, &found);
+	assert_true(found.max_ns > 0);
+	assert_float_equal(found.p50_ns, found.max_ns, 0);
+	assert_float_equal(found.p999_ns, found.max_ns, 0);
+}
+
 /* ---- metrics */
 
 /* A metric that a view shows or JSON has, and that nothing computes, is always unknown. */
@@ -304,6 +327,7 @@ int main(void)
 		cmocka_unit_test_setup(shares_of_threads, setup),
 		cmocka_unit_test_setup(unsent_only_where_it_is_certain, setup),
 		cmocka_unit_test_setup(the_first_reading_begins_an_interval, setup),
+		cmocka_unit_test_setup(no_percentile_is_above_the_maximum, setup),
 		cmocka_unit_test_setup(every_metric_has_a_value, setup),
 		cmocka_unit_test(names_are_used_once),
 		cmocka_unit_test(names_are_printable),

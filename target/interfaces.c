@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "interfaces.h"
+#include "which_app.h"
 #include "base/util.h"
 
 static const char *primary_of(const struct ringtap_apps *apps, size_t i)
@@ -74,8 +75,7 @@ int interfaces_list(void)
 		return message_fail(
 			STATUS_FAILED, "record: cannot find applications: %s", strerror(-ret));
 	if (!ringtap_apps_count(apps))
-		message_print(
-			"record: no running DPDK application found; run ringtap as its user or as root");
+		(void)print_no_apps("record", apps, "");
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		struct app_view v;
 

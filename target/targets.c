@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,7 @@ static int imply_secondaries(struct targets *t, const struct capture_config *cfg
 
 int targets_resolve(struct targets *t, const struct capture_config *cfg)
 {
+	char todo[PATH_MAX + 32];
 	int ret;
 
 	*t = (struct targets){0};
@@ -169,11 +171,10 @@ int targets_resolve(struct targets *t, const struct capture_config *cfg)
 	if (ret)
 		return message_fail(
 			ret, "%s: looking for applications: %s", cfg->command, strerror(-ret));
-	if (!ringtap_apps_count(t->apps))
-		return message_fail(-ENOENT,
-			"%s: no running DPDK application found; start it with -d %s, and run ringtap "
-			"as its user or as root",
-			cfg->command, probe_path());
+	if (!ringtap_apps_count(t->apps)) {
+		snprintf(todo, sizeof(todo), "start it with -d %s, and ", probe_path());
+		return print_no_apps(cfg->command, t->apps, todo);
+	}
 	for (unsigned i = 0; i < cfg->iface_count && !ret; i++)
 		ret = resolve_one(t, cfg, &cfg->ifaces[i]);
 	if (!ret)

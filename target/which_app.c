@@ -235,6 +235,16 @@ void print_no_app(const char *command, const struct ringtap_apps *apps, const ch
 			target_advice(&near, apps, word));
 }
 
+int print_no_apps(const char *command, const struct ringtap_apps *apps, const char *todo)
+{
+	size_t n = ringtap_apps_notes(apps);
+
+	return message_fail(-ENOENT,
+		"%s: no running DPDK application found%s%s%s%s; %srun ringtap as its user or as root",
+		command, n ? " (skipped " : "", n ? ringtap_apps_note(apps, 0) : "",
+		n > 1 ? ", and others" : "", n ? ")" : "", todo);
+}
+
 /* No port and no application has the name. */
 static void print_unknown(const char *command, const struct ringtap_apps *apps, const char *port)
 {

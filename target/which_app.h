@@ -33,6 +33,10 @@ const char *target_advice(struct nearest *n, const struct ringtap_apps *apps, co
 void print_no_app(const char *command, const struct ringtap_apps *apps, const char *word, int error,
 	const struct target_candidates *others);
 
+/* Says, as command, that no application runs, and which were skipped: those of other users. todo:
+ * what to do before "run ringtap as its user or as root". Returns -ENOENT. */
+int print_no_apps(const char *command, const struct ringtap_apps *apps, const char *todo);
+
 /* Finds what APP, APP:PORT or :PORT means. PORT alone is one, where port_alone allows that, and
  * where it has a colon of its own, as 0000:03:00.0. text NULL, and :PORT: the only application that
  * has such a port. *port becomes NULL for all ports. 0, or -errno after printing why, as command.

@@ -186,6 +186,24 @@ static void names_may_have_colons(void **state)
 	assert_found("pmd:p0", false, 0, "p0");
 }
 
+/* One of another user may be what the user means. */
+static void what_was_skipped_is_named(void **state)
+{
+	test_apps.count = 0;
+	test_apps.notes = 0;
+	assert_int_equal(print_no_apps("drops", NULL, ""), -ENOENT);
+	assert_string_equal(message_last(),
+		"drops: no running DPDK application found; run ringtap as its user or as root");
+	test_apps.notes = 1;
+	assert_int_equal(print_no_apps("drops", NULL, "start it, and "), -ENOENT);
+	assert_string_equal(message_last(),
+		"drops: no running DPDK application found (skipped /run/dpdk/x belongs to user 7, "
+		"not to user 0); start it, and run ringtap as its user or as root");
+	test_apps.notes = 2;
+	(void)print_no_apps("drops", NULL, "");
+	assert_non_null(strstr(message_last(), "not to user 0, and others); run"));
+}
+
 static void without_a_name_the_only_application_is_meant(void **state)
 {
 	assert_refused(NULL, false,
@@ -250,6 +268,7 @@ int main(void)
 		with_apps(programs_of_several_applications_are_ambiguous),
 		with_apps(a_port_alone_needs_its_colon),
 		with_apps(names_may_have_colons),
+		with_apps(what_was_skipped_is_named),
 		with_apps(without_a_name_the_only_application_is_meant),
 		with_apps(words_with_ports_are_split),
 		with_apps(words_that_are_too_long_or_empty_mean_nothing),
