@@ -93,6 +93,10 @@ int listen_check(const struct record_config *cfg)
 				"record: --listen: each client gets a stream of its own; leave out "
 				"%s",
 				others[i].option);
+	if (unix_path(cfg) && !*unix_path(cfg))
+		return message_fail(-EINVAL,
+			"record: --listen " UNIX_SCHEME ": no path; give one, as in " UNIX_SCHEME
+			"/run/user/1000/ringtap");
 	if (unix_path(cfg) && cfg->allowed_count)
 		return message_fail(-EINVAL,
 			"record: --allow: clients of a Unix socket are on this host; leave it out");
@@ -140,7 +144,7 @@ static int open_unix(const char *path)
 	mode_t mask;
 	int fd, ret;
 
-	if (!*path || strlen(path) >= sizeof(a.sun_path))
+	if (strlen(path) >= sizeof(a.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(a.sun_path, path, strlen(path));
 	if (is_left(&a))
@@ -359,15 +363,16 @@ static int check_targets(const struct record_config *cfg)
 int listen_run(struct record_config *cfg, int (*record)(struct record_config *cfg))
 {
 	struct listener l = {.cfg = cfg, .record = record};
-	int status = check_targets(cfg);
+	int status = check_targets(cfg), ret;
 
 	if (status)
 		return status;
 	sigprocmask(SIG_SETMASK, NULL, &l.unblocked);
 	if (stop_catch())
 		return message_fail(STATUS_FAILED, "record: --listen: no memory for signals");
-	if (open_listener(&l))
-		return STATUS_FAILED;
+	ret = open_listener(&l);
+	if (ret)
+		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 	listen_loop(&l);
 	close_listener(&l);
 	for (unsigned i = 0; i < l.count; i++)

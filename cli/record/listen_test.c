@@ -265,9 +265,9 @@ static void mistakes_are_named(void **state)
 			STATUS_USAGE},
 		{"--listen 1 --allow host", "--allow host: not an address", STATUS_USAGE},
 		{"--listen 1 --allow ", "needs a value", STATUS_USAGE},
-		{"--listen unix: -q", "--listen unix:: ", STATUS_FAILED},
+		{"--listen unix: -q", "--listen unix:: no path; give one", STATUS_USAGE},
 		{"--listen unix:a/b -q", "--listen unix:a/b: No such file", STATUS_FAILED},
-		{"--listen 65536 -q", "not a port number", STATUS_FAILED},
+		{"--listen 65536 -q", "not a port number", STATUS_USAGE},
 		{"--listen 1 -i nosuch:0", "nosuch", STATUS_FAILED},
 	};
 
