@@ -77,7 +77,6 @@ static void watch(struct fates_session *s)
 	s->info.size = sizeof(s->info);
 	if (ringtap_monitor_app(s->mon, &s->info))
 		s->info = (struct ringtap_app_info){0};
-	(void)ringtap_monitor_read(s->mon, &s->first);
 }
 
 int fates_begin(struct fates_session *s)
@@ -98,6 +97,8 @@ int fates_begin(struct fates_session *s)
 		print_not_attached(s->command, s->app.name, ret, ringtap_capture_error(s->cap));
 		return STATUS_FAILED;
 	}
+	if (s->mon)
+		(void)ringtap_monitor_read(s->mon, &s->first);
 	s->start_ns = now_ns(CLOCK_MONOTONIC);
 	return STATUS_OK;
 }

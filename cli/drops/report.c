@@ -38,12 +38,16 @@ static void put_known(struct sheet *t, unsigned column, double v)
 static int print_ports(const struct drops *d, FILE *f)
 {
 	const struct fates_session *s = &d->view.s;
-	char name[RINGTAP_NAME_LEN];
-	struct sheet t = {.title = "Ports",
+	char name[RINGTAP_NAME_LEN], title[32] = "Ports";
+	struct span span;
+	struct sheet t = {.title = title,
 		.heads = {"port", "missed", "no mbuf", "offered", "refused"},
 		.columns = 5};
 	int ret = 0;
 
+	/* Longer than that of the packets, as drivers are read twice a second. */
+	if (fates_span(s, &span))
+		snprintf(title, sizeof(title), "Ports, in %.1f s", span.seconds);
 	for (uint32_t i = 0; i < ringtap_capture_interface_count(s->cap) && !ret; i++) {
 		struct driver_counts c = drops_driver(d, i);
 
