@@ -159,7 +159,7 @@ static int check_available(uint64_t need, char *err, size_t errlen)
 		return 0;
 	return rt_fail(-ENOMEM, err, errlen,
 		"not enough memory: the buffer needs %llu MiB and may take half of the %llu MiB "
-		"that are available to this process; try a smaller one",
+		"that are available to this process",
 		(unsigned long long)need >> 20, (unsigned long long)there >> 20);
 }
 
