@@ -65,16 +65,13 @@ int rt_ring_read(const struct rte_ring *r, struct rt_ring_level *out)
 	return 0;
 }
 
-bool rt_rings_each(void (*f)(const struct rt_ring_level *r, void *arg), void *arg, uint32_t *beyond)
+/* ThreadSanitizer does not see the lock, which is DPDK's. */
+__attribute__((no_sanitize_thread)) static uint32_t list_rings(
+	struct ring_list *list, const struct rte_ring *rings[RT_RINGS_MAX], uint32_t *beyond)
 {
-	static const struct rte_ring *rings[RT_RINGS_MAX]; /* control thread */
-	struct ring_list *list = RTE_TAILQ_LOOKUP(RING_TAILQ, ring_list);
 	struct rte_tailq_entry *entry;
 	uint32_t count = 0;
 
-	*beyond = 0;
-	if (!list || rt_teardown_late() || rt_is_secondary())
-		return false;
 	rte_mcfg_tailq_read_lock();
 	TAILQ_FOREACH(entry, list, next)
 	{
@@ -84,6 +81,19 @@ bool rt_rings_each(void (*f)(const struct rt_ring_level *r, void *arg), void *ar
 			++*beyond;
 	}
 	rte_mcfg_tailq_read_unlock();
+	return count;
+}
+
+bool rt_rings_each(void (*f)(const struct rt_ring_level *r, void *arg), void *arg, uint32_t *beyond)
+{
+	static const struct rte_ring *rings[RT_RINGS_MAX]; /* control thread */
+	struct ring_list *list = RTE_TAILQ_LOOKUP(RING_TAILQ, ring_list);
+	uint32_t count;
+
+	*beyond = 0;
+	if (!list || rt_teardown_late() || rt_is_secondary())
+		return false;
+	count = list_rings(list, rings, beyond);
 	for (uint32_t i = 0; i < count; i++) {
 		struct rt_ring_level level;
 
