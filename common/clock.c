@@ -2,12 +2,15 @@
 #include <errno.h>
 
 #include "clock.h"
+#include "now.h"
 
 #define BASELINE_NS \
 	30000000000ull /* the longest baseline of the rate; it begins again at half of that */
 #define SETTLED_NS 1000000000ull /* over less, jitter makes a worse rate than a known one */
 #define EARLY_NS   1000000ull    /* two samples that are closer together give no rate */
-#define AGREE      0.01          /* the largest relative difference of two equal rates */
+#define WAIT_NS    1000000ull
+#define WAITS      1000
+#define AGREE      0.01 /* the largest relative difference of two equal rates */
 
 int rt_clock_read(const struct rt_seg_clock *c, struct rt_clock_line *out)
 {
@@ -23,6 +26,17 @@ int rt_clock_read(const struct rt_seg_clock *c, struct rt_clock_line *out)
 		rt_pause();
 	}
 	return -EAGAIN;
+}
+
+int rt_clock_wait(const struct rt_seg_clock *c, struct rt_clock_line *out)
+{
+	int ret = rt_clock_read(c, out);
+
+	for (int i = 0; i < WAITS && ret; i++) {
+		rt_sleep_ns(WAIT_NS);
+		ret = rt_clock_read(c, out);
+	}
+	return ret;
 }
 
 void rt_clock_publish(struct rt_seg_clock *c, const struct rt_clock_line *line)

@@ -86,6 +86,8 @@ static inline uint64_t rt_clock_now(const struct rt_clock_line *l)
  * a bounded number of tries and returns -EAGAIN: a dead or lying writer may leave seq odd
  * forever. */
 int rt_clock_read(const struct rt_seg_clock *c, struct rt_clock_line *out);
+/* The same, for a second at most: the writer may have lost its CPU. */
+int rt_clock_wait(const struct rt_seg_clock *c, struct rt_clock_line *out);
 
 /* Single writer. */
 void rt_clock_publish(struct rt_seg_clock *c, const struct rt_clock_line *line);

@@ -336,6 +336,32 @@ static void test_reader_gives_up_on_a_dead_writer(void **state)
 	struct rt_clock_line l;
 
 	assert_int_equal(rt_clock_read(&c, &l), -EAGAIN);
+	assert_int_equal(rt_clock_wait(&c, &l), -EAGAIN);
+}
+
+/* Longer than all tries of rt_clock_read(). */
+static void *publish_without_a_cpu(void *arg)
+{
+	struct rt_clock_line l = line_of(3);
+
+	rt_sleep_ns(5000000);
+	shared.seq = 8;
+	rt_clock_publish(&shared, &l);
+	return arg;
+}
+
+static void test_reader_waits_for_a_writer_that_lost_its_cpu(void **state)
+{
+	struct rt_clock_line l, expected = line_of(3);
+	pthread_t writer;
+
+	shared.seq = 7;
+	assert_int_equal(rt_clock_read(&shared, &l), -EAGAIN);
+	assert_int_equal(pthread_create(&writer, NULL, publish_without_a_cpu, NULL), 0);
+	assert_int_equal(rt_clock_wait(&shared, &l), 0);
+	assert_int_equal(pthread_join(writer, NULL), 0);
+	assert_int_equal(rt_clock_wait(&shared, &l), 0);
+	assert_memory_equal(&l, &expected, sizeof(l));
 }
 
 int main(void)
@@ -364,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_sample_is_real_time),
 		cmocka_unit_test(test_readers_never_see_a_torn_line),
 		cmocka_unit_test(test_reader_gives_up_on_a_dead_writer),
+		cmocka_unit_test(test_reader_waits_for_a_writer_that_lost_its_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -222,7 +222,7 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than fates of packets: restart the application with the "
 			"installed probe");
-	if (!ret && rt_clock_read(s->seg.clock, &s->line))
+	if (!ret && rt_clock_wait(s->seg.clock, &s->line))
 		ret = rt_capture_fail(cap, -EBADMSG, "the probe's clock is not readable");
 	return ret;
 }

@@ -36,7 +36,7 @@ static int view_make(struct view *v, const struct ringtap_capture *cap, uint32_t
 	seg = &v->source->seg;
 	if (!seg->h.fate_bits)
 		return -ENODATA;
-	if (rt_clock_read(seg->clock, &v->line))
+	if (rt_clock_wait(seg->clock, &v->line))
 		return -EBADMSG;
 	v->entries = (const uint8_t *)seg->live + seg->h.fate_offset;
 	v->pools = (const void *)((const uint8_t *)seg->live + seg->h.fate_pool_offset);

@@ -118,7 +118,7 @@ static int start(struct ringtap_monitor *mon, const char *dir,
 	}
 	if (ret)
 		return ret;
-	if (rt_clock_read(mon->stats.clock, &mon->line))
+	if (rt_clock_wait(mon->stats.clock, &mon->line))
 		return rt_fail(-EBADMSG, err, errlen, "the probe's clock is not readable");
 	rt_clock_sample_mono(&mon->open_tsc, &mon->open_mono_ns);
 	return 0;
