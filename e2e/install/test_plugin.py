@@ -5,18 +5,19 @@ those where it cannot work: it never prevents their start."""
 import json
 import re
 import shutil
+import signal
 import struct
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from harness import dpdk, sandbox
+from harness import dpdk, flight, sandbox
 from harness.documents import only
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP, copy_probe, probe_object
 from harness.play import Play
 from harness.proc import Proc, check, run, until
-from harness.ringtap import listing
+from harness.ringtap import listing, sessions
 from harness.testpmd import Testpmd
 
 STATIC = BUILD / "e2e" / "rt_play_static"
@@ -192,6 +193,33 @@ def test_dpdk_in_a_plugin_of_local_scope(static, plugin, closing, tmp_path):
     done, _ = record(app, tmp_path / "none.pcap", "-f", "less 99", "-a", "duration:1")
     assert done.returncode == 0 and " 0 packets" in f" {done.stderr}", done.stderr
     assert app.one("unloop") > 0 and not log(app) and app.quit() == 0
+
+
+@pytest.mark.nightly
+def test_ports_come_and_go_in_a_plugin_of_local_scope(static, plugin, record, closing, tmp_path):
+    """With a recorder and a flight recorder, while another port receives at its maximum rate: counts are exact, and the report
+    has the end of the port."""
+    app = closing(Play(plugin, program="rt_play_plugin"))
+    app.plug("net_null0")
+    recorder = record(app, "-s", "64", "--json", out="/dev/null")
+    kept = closing(flight.Flight(app, tmp_path / "incidents", "-s", "64", "--before", "1h", "-f", "greater 65"))
+    app.do("loop 0 0")
+    for n in range(30):
+        port = app.plug("net_null7", args="size=100")
+        until(lambda: [s["taps"] for s in sessions(app)] == [4, 4], what="both recorders capture two ports")
+        app.one(f"poll {port} 0 n={n + 1}")
+        app.do("unplug net_null7")
+        until(lambda: [s["taps"] for s in sessions(app)] == [2, 2], what="both recorders capture one port")
+    looped = app.one("unloop")
+    kept.proc.send_signal(signal.SIGUSR1)
+    (incident,) = kept.incidents(1)
+    kept.finish()
+    first, second = recorder.report()["interfaces"]
+    assert [(i["name"], i["removed"]) for i in (first, second)] == [("net_null0", False), ("net_null7", True)]
+    assert first["seen"] == 2 * looped and second["seen"] == sum(range(31))
+    assert all(i["seen"] == i["captured"] + i["lost_total"] for i in (first, second))
+    assert incident["packets"] == sum(range(31)) and incident["lost"] == 0
+    assert not log(app) and app.quit() == 0
 
 
 def test_preloaded_before_a_plugin_of_local_scope(static, plugin, closing, tmp_path):
