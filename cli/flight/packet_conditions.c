@@ -111,10 +111,10 @@ static int start(struct packet_condition *l)
 
 	if (ret == -ECONNRESET) /* the recording finds out that the application has ended */
 		return 0;
-	if (ret)
+	if (ret && ret != -EBUSY)
 		return message_fail(ret, "flight: --on '%s': %s", l->trigger->text,
 			ringtap_capture_error(l->cap));
-	if (ringtap_capture_stats(l->cap, &s) || !s.queues_refused)
+	if (!ret && (ringtap_capture_stats(l->cap, &s) || !s.queues_refused))
 		return 0;
 	return message_fail(-EBUSY,
 		"flight: --on '%s': too many recordings of the same ports; end one, or give "

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from harness import archiving
+from harness import archiving, proc
 from harness.archiving import call, parts
 from ringtap_archive import layout, store
 
@@ -109,7 +109,7 @@ def test_readers_without_rights_hold_off_prune(archive):
         with store.Archive(there).reading():
             pass  # makes the file
         out, done = os.pipe(), os.pipe()
-        child = archiving.child(lock_without_rights, there, out[1], done[0])
+        pid = proc.child(lock_without_rights, there, out[1], done[0])
         os.close(out[1])  # so that the end of the child is seen
         try:
             assert os.read(out[0], 6) == b"locked"
@@ -117,7 +117,7 @@ def test_readers_without_rights_hold_off_prune(archive):
                 fcntl.flock(readers, fcntl.LOCK_EX | fcntl.LOCK_NB)
         finally:
             os.write(done[1], b"x")
-            status = archiving.end_of(child)
+            status = archiving.end_of(pid)
             for fd in (out[0], *done):
                 os.close(fd)
         assert status == (0, None)
