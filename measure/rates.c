@@ -232,12 +232,6 @@ void rates_thread(const struct span *s, uint32_t i, struct thread_rates *out)
 	worst(b, s->from->taken_ns, out);
 }
 
-/* The middle of a bucket, which may lie beyond the maximum. */
-static double quantile(const uint64_t *counts, double share, double ns, double max_ns)
-{
-	return fmin(ringtap_latency_quantile(counts, share) * ns, max_ns);
-}
-
 void rates_latency(const struct span *s, uint32_t pair, struct latency_rates *out)
 {
 	const struct ringtap_pair_stats *b = ringtap_snapshot_pair(s->to, pair);
@@ -255,11 +249,11 @@ void rates_latency(const struct span *s, uint32_t pair, struct latency_rates *ou
 	out->count = grown(b->count, e ? e->count : 0);
 	if (out->count) {
 		out->mean_ns = (double)grown(b->sum, e ? e->sum : 0) / (double)out->count * ns;
+		out->p50_ns = ringtap_latency_quantile(counts, 0.5) * ns;
+		out->p90_ns = ringtap_latency_quantile(counts, 0.9) * ns;
+		out->p99_ns = ringtap_latency_quantile(counts, 0.99) * ns;
+		out->p999_ns = ringtap_latency_quantile(counts, 0.999) * ns;
 		out->max_ns = (double)b->max * ns;
-		out->p50_ns = quantile(counts, 0.5, ns, out->max_ns);
-		out->p90_ns = quantile(counts, 0.9, ns, out->max_ns);
-		out->p99_ns = quantile(counts, 0.99, ns, out->max_ns);
-		out->p999_ns = quantile(counts, 0.999, ns, out->max_ns);
 	}
 	free(counts);
 }

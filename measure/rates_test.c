@@ -208,7 +208,8 @@ static void no_percentile_is_above_the_maximum(void **state)
 {
 	static uint64_t bucket[RINGTAP_BURSTS * 8];
 	static struct ringtap_pair_stats pair = {.bucket = bucket};
-	struct latency_rates found;
+	struct metric_value most, found;
+	struct subject x;
 	uint64_t width = 0, low;
 	uint32_t wide = 0;
 	struct span s;
@@ -220,10 +221,13 @@ static void no_percentile_is_above_the_maximum(void **state)
 	snapshots[1].pairs = (struct ringtap_array){&pair, sizeof(pair)};
 	snapshots[1].pair_count = 1;
 	assert_true(span_of(&app, &s));
-	rates_latency(&s, 0, &found);
-	assert_true(found.max_ns > 0);
-	assert_float_equal(found.p50_ns, found.max_ns, 0);
-	assert_float_equal(found.p999_ns, found.max_ns, 0);
+	subject_make(&x, &s, RT_OBJECT_PAIR, 0, true);
+	metric_get(&x, RT_M_MAX, false, &most);
+	assert_true(most.number > 0);
+	for (enum rt_metric_id id = RT_M_P50; id <= RT_M_P999; id++) {
+		metric_get(&x, id, false, &found);
+		assert_float_equal(found.number, most.number, 0);
+	}
 }
 
 /* ---- metrics */
