@@ -345,7 +345,7 @@ static void *publish_without_a_cpu(void *arg)
 	struct rt_clock_line l = line_of(3);
 
 	rt_sleep_ns(5000000);
-	shared.seq = 8;
+	rt_store(&shared.seq, 8);
 	rt_clock_publish(&shared, &l);
 	return arg;
 }
