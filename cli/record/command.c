@@ -93,9 +93,10 @@ static int start(struct recorder *r)
 		return message_fail(ret, "%s: capturing: %s; see 'ringtap list'", command,
 			ringtap_capture_error(r->cap));
 	if (!ret && queues_refused(r))
-		message_print("%s: %" PRIu64 " of %u queues are not captured: there are too many "
-			      "captures of them already; 'ringtap list' shows them",
-			command, queues_refused(r), ringtap_capture_tap_count(r->cap));
+		message_print("%s: %" PRIu64
+			      " queues are not captured: there are too many captures "
+			      "of them, or too many queues; see 'ringtap list'",
+			command, queues_refused(r));
 	return 0;
 }
 

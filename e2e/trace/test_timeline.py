@@ -39,7 +39,7 @@ def counts(file):
 
 def sums(file):
     return Counter(
-        {name: sum(n * of for (what, n), of in counts(file).items() if what == name) for name, _ in counts(file)}
+        {name: sum(n * times for (what, n), times in counts(file).items() if what == name) for name, _ in counts(file)}
     )
 
 

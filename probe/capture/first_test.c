@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The first bytes or packets of each flow, compared with a table without bounds; and the counters
- * of a session. Frames are built from flows, so a test has its expected result without a parser. */
+/* The first bytes or packets of each flow, compared with a table without bounds; and a session's
+ * counters. Frames are built from flows, so a test has its expected result without a parser. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

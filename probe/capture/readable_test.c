@@ -381,8 +381,10 @@ static void test_ordinary_memory_needs_no_test(void **state)
 	push(external(p));
 	assert_int_equal(pthread_create(&thread, NULL, update_without_readv, p), 0);
 	pthread_join(thread, &looked);
-	if (!looked)
-		skip(); /* no seccomp here */
+	if (!looked) {
+		print_message("skipped: the kernel refuses filters of seccomp\n");
+		skip();
+	}
 	push(external(p));
 	assert_captured(length);
 	munmap(p, ROOM);
