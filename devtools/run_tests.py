@@ -18,6 +18,7 @@ from datetime import date
 from pathlib import Path
 
 import changed_tests
+from slow_tests import Watch
 
 REPO = Path(__file__).resolve().parent.parent
 REGISTER = REPO / "e2e" / "flaky.toml"
@@ -42,6 +43,8 @@ class Unit:
             str(args.multiplier),
         ]
         self.results = Path(args.build) / "outcomes-unit.json"
+        self.slow = Path(args.build) / "slow-unit.txt"
+        self.slow.unlink(missing_ok=True)
         self.changed = args.changed
         self.only = args.only
         self.selection = "changed" if args.changed else " ".join(args.only or [])
@@ -55,7 +58,12 @@ class Unit:
             if not tests:
                 print("no unit test concerns what has changed")
                 return 0, {}
+        watch = Watch(self.build, self.slow)
+        watch.start()
         status = subprocess.run([*self.command, *alone, *(tests or [])], check=False).returncode
+        watch.stop()
+        if self.slow.exists():
+            print(f"what slow tests waited for: {self.slow}", flush=True)
         log = Path(self.build) / "meson-logs" / "testlog.json"
         if not log.exists():
             return status, {}

@@ -55,7 +55,8 @@ done
 strip --strip-debug "$stage"/build/*/* "$stage"/build/probe/ringtap/* 2>/dev/null || true
 
 mkdir -p "$stage/source"
-git ls-files -z lab e2e devtools/gpu devtools/run_tests.py | xargs -0 cp --parents -t "$stage/source"
+git ls-files -z lab e2e devtools/gpu devtools/run_tests.py devtools/changed_tests.py \
+	devtools/slow_tests.py devtools/pytest_outcomes.py | xargs -0 cp --parents -t "$stage/source"
 # The tests import it.
 mkdir "$stage/python"
 cp -r "$(/usr/bin/python3 -c 'import scapy; print(scapy.__path__[0])')" "$stage/python/"

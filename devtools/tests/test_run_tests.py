@@ -38,7 +38,7 @@ def tree(tmp_path):
     """A repository of a few tests, with the runner."""
     (tmp_path / "devtools").mkdir()
     (tmp_path / "e2e").mkdir()
-    for name in ("run_tests.py", "changed_tests.py", "pytest_outcomes.py", "check_flaky.py"):
+    for name in ("run_tests.py", "changed_tests.py", "slow_tests.py", "pytest_outcomes.py", "check_flaky.py"):
         shutil.copy(REPO / "devtools" / name, tmp_path / "devtools")
     (tmp_path / "e2e" / "pytest.ini").write_text("[pytest]\n")
     return tmp_path
