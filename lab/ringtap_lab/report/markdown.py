@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report of `make bench`: the project's aims, and tables of what was measured, in Markdown."""
+"""The report of `make bench`: a page, the project's aims, and tables of what was measured, in Markdown."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..run import collectors, forwarders, libpcap
 from ..tools import regime
 from ..tools.stats import cell
+from . import summary
 from .blocks import DASH
 
 if TYPE_CHECKING:
@@ -385,7 +386,18 @@ def _aims(store: Any):
     ]
 
 
-def markdown(store: Any, machine: Any, commands: Any, skipped: Any) -> str:
+def page(found: Any, stored: Any, machine: Any) -> str:
+    """Can be read in a minute. found: summary.results(); stored: an earlier run on such a machine, or None."""
+    parts = [
+        "# ringtap benchmark",
+        summary.explained(stored, summary.kind_of(machine)),
+        _table(*summary.table(found, stored)),
+        ", ".join(f"{k} {v}" for k, v in machine.items() if v is not None),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def details(store: Any, commands: Any, skipped: Any) -> str:
     own_time = "Per second of the polling thread's time."
     sections = [
         ("Aims", "", _aims(store)),
@@ -427,8 +439,6 @@ def markdown(store: Any, machine: Any, commands: Any, skipped: Any) -> str:
         ),
     ]
     parts = [
-        "# ringtap benchmark",
-        ", ".join(f"{k} {v}" for k, v in machine.items() if v is not None),
         "Medians, least and most in brackets; rates of the application in Mpps. Disturbed: share of the time that a thread "
         "waited because others used its CPU; such measurements are left out where there are undisturbed ones.",
     ]

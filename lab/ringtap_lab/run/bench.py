@@ -7,6 +7,7 @@ whether measuring worked."""
 from __future__ import annotations
 
 import argparse
+import datetime
 import functools
 import json
 import os
@@ -17,7 +18,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from ..report import markdown
+from ..report import markdown, summary
 from ..tools import machine, process, units
 from ..tools.hugepages import HugePages
 from ..tools.niceness import Niceness
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+STORED = REPOSITORY / "lab" / "stored"  # a run for each kind of machine
 SIZES, QUICK_SIZES = [64, 128, 256, 320, 384, 512, 1518], [64, 512, 1518]
 PARTS = ["net_null", "net_ring", "disk", "copy", "push", "merge", "pcap", "collectors", "forwarders", "flows"]
 MERGE = [(1, 32), (2, 32), (4, 32), (8, 32), (4, 1)]  # rings, packets in a burst
@@ -60,6 +62,9 @@ def parser() -> Any:
     p.add_argument("--build", type=pathlib.Path, default=build, help="build folder")
     p.add_argument(
         "-w", "--write", dest="out", type=pathlib.Path, metavar="DIR", help="folder for report and data (BUILD/bench)"
+    )
+    p.add_argument(
+        "--store", action="store_true", help="keep this run in lab/stored, for later ones to be compared with"
     )
     p.add_argument("--disk-dir", help="folder to capture into (that of -w)")
     return p
@@ -205,6 +210,7 @@ class Bench:
         applications = self.applications() if sources else []
         for repetition in range(self.o.repetitions):
             print(f"# repetition {repetition + 1} of {self.o.repetitions}", flush=True)
+            self.store.round = repetition
             self.yardsticks()
             for source in sources:
                 # The second one finds other caches and clocks: they take turns.
@@ -219,11 +225,26 @@ class Bench:
                 if part in self.o.only:
                     module.measure(self, repetition)
 
+    def stored(self, file: pathlib.Path) -> dict | None:
+        """An earlier run on such a machine."""
+        if not file.exists():
+            return None
+        try:
+            return summary.checked(json.loads(file.read_text(encoding="utf-8")))
+        except (ValueError, KeyError, TypeError) as e:
+            self.skip(f"the comparison with {file}, which `make bench` has not made: {e!r}")
+            return None
+
     def write(self) -> None:
         about = machine.describe(str(self.ringtap), self.o.cpus)
-        text = markdown.markdown(self.store, about, process.commands, self.skipped)
+        found = summary.results(self.store)
+        file = STORED / f"{summary.kind_of(about)}.json"
+        stored = self.stored(file)
+        page = markdown.page(found, stored, about)
+        text = f"{page}\n{markdown.details(self.store, process.commands, self.skipped)}"
         data = {
             "machine": about,
+            "summary": found,
             "aims": markdown.aims(self.store),
             "results": self.store.as_list(),
             "commands": process.commands,
@@ -232,7 +253,12 @@ class Bench:
         }
         (self.o.out / "bench.md").write_text(text, encoding="utf-8")
         (self.o.out / "bench.json").write_text(json.dumps(data, indent=1), encoding="utf-8")
-        print(f"\n{text}\nwritten to {self.o.out / 'bench.md'} and bench.json")
+        print(f"\n{page}\nAll tables are in {self.o.out / 'bench.md'}, all values in bench.json.")
+        if self.o.store:
+            STORED.mkdir(exist_ok=True)
+            kept = summary.store_of(found, about, datetime.date.today().isoformat())
+            file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+            print(f"Stored in {file}.")
 
 
 def main(argv: list[str] | None = None) -> int:

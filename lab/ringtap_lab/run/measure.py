@@ -32,6 +32,8 @@ class Store:
     def __init__(self):
         self.series = defaultdict(Series)
         self.regimes = defaultdict(list)  # by the same keys, of each value; None where it is unknown
+        self.rounds = defaultdict(list)  # as regimes
+        self.round = 0  # the present one
         self.errors = []
 
     def add(
@@ -46,6 +48,7 @@ class Store:
     ) -> None:
         self.series[quantity, source, size, tool, sink].add(value, disturbed)
         self.regimes[quantity, source, size, tool, sink].append(None)
+        self.rounds[quantity, source, size, tool, sink].append(self.round)
 
     @contextlib.contextmanager
     def between_probes(self, lab: Lab) -> Iterator:
