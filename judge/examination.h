@@ -22,6 +22,8 @@ struct examination {
 	struct span span;
 	const struct pool_readings *pools; /* by pool of span.to */
 	uint32_t pool_count;
+	const struct ring_readings *rings; /* by ring of span.to */
+	uint32_t ring_count;
 	const struct ringtap_snapshot *samples; /* with runs of addresses; NULL: none */
 	/* Adds evidence of received packets about a pool with a growing use, in mbufs a second.
 	 * NULL: packets were not followed. */

@@ -12,6 +12,11 @@
 /* Packets a poll, where no thread polls: what nearly all applications request. */
 #define LIMIT_BURST 32
 
+/* ---- rings */
+/* Share of the samples, of which there are 20 a second: as for mempools. */
+#define LIMIT_RING_FULL    0.1
+#define LIMIT_RING_SAMPLES 20
+
 /* ---- packets lost */
 /* A few are lost whenever a link comes up or a measurement begins. */
 #define LIMIT_LOST_PACKETS 10

@@ -114,24 +114,47 @@ uint32_t readings_starved(const struct pool_readings *p)
 	return p->empty + (p->receives ? p->beyond : 0);
 }
 
-static bool make_room(struct readings *r, uint32_t pools)
+/* The list with count entries instead of had, the new ones zeroed. NULL: out of memory. */
+static void *extended(void *list, uint32_t had, uint32_t count, size_t size)
+{
+	char *more = realloc(list, count * size);
+
+	if (more)
+		memset(more + had * size, 0, (count - had) * size);
+	return more;
+}
+
+static bool room_for_pools(struct readings *r, uint32_t count)
 {
 	struct pool_readings *more;
 
-	if (pools <= r->pool_count)
+	if (count <= r->pool_count)
 		return true;
-	more = realloc(r->pools, pools * sizeof(*more));
+	more = extended(r->pools, r->pool_count, count, sizeof(*more));
 	if (!more)
 		return false;
-	memset(more + r->pool_count, 0, (pools - r->pool_count) * sizeof(*more));
 	r->pools = more;
-	r->pool_count = pools;
+	r->pool_count = count;
+	return true;
+}
+
+static bool room_for_rings(struct readings *r, uint32_t count)
+{
+	struct ring_readings *more;
+
+	if (count <= r->ring_count)
+		return true;
+	more = extended(r->rings, r->ring_count, count, sizeof(*more));
+	if (!more)
+		return false;
+	r->rings = more;
+	r->ring_count = count;
 	return true;
 }
 
 void readings_add_use(struct readings *r, const struct ringtap_snapshot *f)
 {
-	if (!make_room(r, f->pool_count))
+	if (!room_for_pools(r, f->pool_count))
 		return;
 	for (uint32_t i = 0; i < f->pool_count; i++) {
 		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(f, i);
@@ -140,20 +163,65 @@ void readings_add_use(struct readings *r, const struct ringtap_snapshot *f)
 	}
 }
 
+uint32_t ring_room(const struct ringtap_ring_stats *s)
+{
+	return s->capacity / 8 < LIMIT_BURST ? s->capacity / 8 : LIMIT_BURST;
+}
+
+/* Samples that the mark has had already. */
+static uint64_t counted_at_mark(const struct watched *a, uint32_t i)
+{
+	return a->mark && i < a->mark->ring_count ? ringtap_snapshot_ring(a->mark, i)->samples : 0;
+}
+
+static void add_ring(struct ring_readings *r, const struct ringtap_ring_stats *s, uint64_t before)
+{
+	uint64_t fresh = s->samples - (r->counted ? r->counted : before);
+
+	/* A probe that lies, or began again, counts down. */
+	if (s->samples < r->counted || fresh > RINGTAP_RING_RECENT)
+		fresh = RINGTAP_RING_RECENT;
+	if (fresh > s->samples)
+		fresh = s->samples;
+	r->counted = s->samples;
+	for (uint64_t i = 0; i < fresh; i++) {
+		uint32_t used = s->recent[i] < s->capacity ? s->recent[i] : s->capacity;
+
+		if (!r->samples++ || used < r->least)
+			r->least = used;
+		if (used > r->most)
+			r->most = used;
+		if (s->capacity - used <= ring_room(s))
+			r->full++;
+	}
+}
+
+static void add_rings(struct readings *r, const struct watched *a)
+{
+	const struct ringtap_snapshot *f = a->now;
+
+	if (!room_for_rings(r, f->ring_count))
+		return;
+	for (uint32_t i = 0; i < f->ring_count; i++)
+		add_ring(&r->rings[i], ringtap_snapshot_ring(f, i), counted_at_mark(a, i));
+}
+
 void readings_add(struct readings *r, const struct watched *a)
 {
 	const struct ringtap_snapshot *f = a->now;
 	unsigned burst = readings_burst(a);
 
-	if (!make_room(r, f->pool_count))
+	if (!room_for_pools(r, f->pool_count))
 		return;
 	for (uint32_t i = 0; i < f->pool_count; i++)
 		add(&r->pools[i], a, ringtap_snapshot_pool(f, i), burst);
 	readings_add_use(r, f);
+	add_rings(r, a);
 }
 
 void readings_free(struct readings *r)
 {
 	free(r->pools);
+	free(r->rings);
 	*r = (struct readings){0};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Readings of an application's mempools: what several snapshots show that two do not. */
+/* Readings of an application's mempools and rings: what several snapshots show that two do not. */
 #ifndef RINGTAP_JUDGE_READINGS_H
 #define RINGTAP_JUDGE_READINGS_H
 
@@ -30,10 +30,20 @@ struct pool_readings {
 	struct pool_use use;
 };
 
+/* Samples of a ring's level since the mark. */
+struct ring_readings {
+	uint64_t counted; /* samples so far, as the probe counts them */
+	uint32_t samples; /* that are known: a snapshot has the last RINGTAP_RING_RECENT */
+	uint32_t full;    /* with no room for a burst */
+	uint32_t least, most;
+};
+
 /* Zeroed at first. */
 struct readings {
 	struct pool_readings *pools; /* by pool of the last snapshot */
 	uint32_t pool_count;
+	struct ring_readings *rings; /* by ring of the last snapshot */
+	uint32_t ring_count;
 };
 
 /* Adds the last snapshot of an application, and its use of pools. */
@@ -46,6 +56,8 @@ uint32_t readings_starved(const struct pool_readings *p);
 /* The largest burst that threads requested since the mark; LIMIT_BURST if none polled. Larger ones
  * of before, as those by which testpmd empties its queues, do not count. */
 unsigned readings_burst(const struct watched *a);
+/* Objects for which a ring has to have room, else it is full: a burst, less if it is short. */
+uint32_t ring_room(const struct ringtap_ring_stats *s);
 /* Adds a reading: objects in use at ns, CLOCK_MONOTONIC. */
 void pool_use_add(struct pool_use *u, uint64_t ns, uint32_t in_use);
 

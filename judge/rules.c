@@ -116,6 +116,7 @@ void diagnose(const struct examination *e, struct diagnosis *d)
 	rule_small_bursts(e, d);
 	rule_uneven_queues(e, d);
 	rule_scattered(e, d);
+	rule_rings(e, d);
 	rule_saturated(e, d);
 	judge_rest(e, d);
 	/* Last: its notes may be many, and there is room for VERDICTS_MAX. */
@@ -125,10 +126,16 @@ void diagnose(const struct examination *e, struct diagnosis *d)
 
 bool examination_make(struct examination *e, const struct watched *a, const struct readings *r)
 {
-	*e = (struct examination){.app = a, .pools = r->pools, .pool_count = r->pool_count};
+	*e = (struct examination){.app = a,
+		.pools = r->pools,
+		.pool_count = r->pool_count,
+		.rings = r->rings,
+		.ring_count = r->ring_count};
 	if (!span_of(a, &e->span))
 		return false;
 	if (e->pool_count > e->span.to->pool_count)
 		e->pool_count = e->span.to->pool_count;
+	if (e->ring_count > e->span.to->ring_count)
+		e->ring_count = e->span.to->ring_count;
 	return true;
 }

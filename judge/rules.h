@@ -5,7 +5,7 @@
 
 #include "examination.h"
 
-/* loss.c, growth.c, hang.c, time.c, memory.c, placement.c */
+/* loss.c, growth.c, hang.c, time.c, memory.c, rings.c, placement.c */
 void rule_pools(const struct examination *e, struct diagnosis *d);
 void rule_stopped(const struct examination *e, struct diagnosis *d);
 void rule_missed(const struct examination *e, struct diagnosis *d);
@@ -18,6 +18,7 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d);
 void rule_saturated(const struct examination *e, struct diagnosis *d);
 void rule_placement(const struct examination *e, struct diagnosis *d);
 void rule_scattered(const struct examination *e, struct diagnosis *d);
+void rule_rings(const struct examination *e, struct diagnosis *d);
 
 /* Whether a thread did anything at any port. */
 bool thread_works(const struct examination *e, uint32_t thread);

@@ -82,6 +82,8 @@ struct diagnosis *history_judge(
 	e->kernel_count = 0;
 	e->pools = NULL;
 	e->pool_count = 0;
+	e->rings = NULL;
+	e->ring_count = 0;
 	return d;
 }
 

@@ -152,6 +152,9 @@ static void set_rest(struct app *a, const struct history *h)
 	json_array_foreach(json_object_get(a->metrics, "pools"), i,
 		one) if (!json_is_true(json_object_get(one, "removed"))) series_set(&a->series, h,
 		SERIES_POOL, name_of(one), metric_of(one, NULL, "in_use_share"));
+	json_array_foreach(json_object_get(a->metrics, "rings"), i,
+		one) if (!json_is_true(json_object_get(one, "removed"))) series_set(&a->series, h,
+		SERIES_RING, name_of(one), metric_of(one, NULL, "max_used_share"));
 	json_array_foreach(json_object_get(a->metrics, "latency"), i, one)
 	{
 		char name[2 * SERIES_NAME];

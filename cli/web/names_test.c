@@ -5,16 +5,17 @@
 
 #include "test_web.h"
 
-static void ports_and_mempools_may_have_no_name(void **state)
+static void ports_mempools_and_rings_may_have_no_name(void **state)
 {
 	struct reader c;
 	json_t *j;
 
-	app->s.ports[0].name[0] = app->s.pools[0].name[0] = '\0';
+	app->s.ports[0].name[0] = app->s.pools[0].name[0] = app->s.rings[0].name[0] = '\0';
 	c = subscribe("?app=app", 0);
 	j = shown_later(&c);
 	assert_non_null(row_of(j, "ports", "(no name)"));
 	assert_non_null(row_of(j, "pools", "(no name)"));
+	assert_non_null(row_of(j, "rings", "(no name)"));
 	box_at(panel_of(j, "pipeline"), 0, "from (no name)");
 	json_decref(j);
 	unsubscribe(&c);
@@ -88,7 +89,7 @@ static void applications_may_have_long_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(ports_and_mempools_may_have_no_name),
+		CASE(ports_mempools_and_rings_may_have_no_name),
 		CASE(threads_of_one_name_stay_apart),
 		CASE(long_names_of_ports_stay_apart),
 		CASE(applications_may_have_long_names),

@@ -209,6 +209,7 @@ static const char *const queue_metrics[] = {
 	"packets_per_second", "calls_per_second", "busy_call_share", "packets_per_busy_call", NULL};
 static const char *const thread_metrics[] = {"packets_per_second", "polls_per_second",
 	"cycles_per_packet", "cpu", "wait_share", "preemptions_per_second", NULL};
+static const char *const ring_metrics[] = {"capacity", "used", "max_used", "highest", NULL};
 static const char *const pool_metrics[] = {"size", "available", "in_caches", "min_available", NULL};
 
 void queues_table(struct making *m, const struct app *a)
@@ -301,5 +302,36 @@ void pools_table(struct making *m, const struct app *a)
 		view_append(row, metric_of(pool, NULL, "in_use_share"));
 		put_spark(m, row, a, SERIES_POOL, name_of(pool));
 		append_metrics(row, pool, pool_metrics);
+	}
+}
+
+void rings_table(struct making *m, const struct app *a)
+{
+	const json_t *rings = json_object_get(a->metrics, "rings"), *ring;
+	json_t *t;
+	size_t i;
+
+	if (!json_array_size(rings))
+		return;
+	t = view_panel(&m->v, "table", "rings", "Rings");
+	view_column(t, "ring", "text");
+	view_column(t, "used at most", "share");
+	spark_column(t, "used at most, 10 min", VIEW_PURPLE);
+	view_column(t, "objects that fit", "count");
+	view_column(t, "used", "count");
+	view_column(t, "at most", "count");
+	view_column(t, "at most, ever", "count");
+	json_put(t, "rows", json_array());
+	json_array_foreach(rings, i, ring)
+	{
+		json_t *row;
+
+		if (json_is_true(json_object_get(ring, "removed")))
+			continue;
+		row = view_row(t);
+		put_text(row, name_of(ring));
+		view_append(row, metric_of(ring, NULL, "max_used_share"));
+		put_spark(m, row, a, SERIES_RING, name_of(ring));
+		append_metrics(row, ring, ring_metrics);
 	}
 }

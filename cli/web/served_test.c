@@ -464,6 +464,25 @@ static void with_gaps(void **state)
 	unsubscribe(&c);
 }
 
+static void rings_that_were_not_freed(void **state)
+{
+	struct reader c = subscribe("?app=app", 0);
+	json_t *j = shown_later(&c);
+	const json_t *row = row_of(j, "rings", "rx_to_worker");
+
+	assert_int_equal(json_number_value(json_array_get(row, 3)), 1023);
+	assert_int_equal(json_number_value(json_array_get(row, 4)), 256);
+	assert_int_equal(json_array_size(json_object_get(panel_of(j, "ring-use"), "series")), 1);
+	json_decref(j);
+	app->s.rings[0].gone = true;
+	second();
+	j = next_event(&c, "update");
+	assert_non_null(panel_of(j, "rings"));
+	assert_null(row_of(j, "rings", "rx_to_worker"));
+	json_decref(j);
+	unsubscribe(&c);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -487,6 +506,7 @@ int main(void)
 		CASE(history_is_kept_without_clients_on_request),
 		CASE(an_application_that_ends_is_shown_as_gone),
 		CASE(ended_applications_make_room),
+		CASE(rings_that_were_not_freed),
 		CASE(the_way_of_packets),
 		CASE(a_port_has_its_own_queues),
 		CASE(gaps_are_shown_where_they_are_collected),

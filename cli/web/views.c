@@ -225,6 +225,7 @@ static void application(struct making *m, const struct app *a)
 		curves(m, a, "busy", "Busy", "share", SERIES_BUSY, SERIES_BUSY);
 		curves(m, a, "latency", "Latency", "ns", SERIES_LATENCY, SERIES_LATENCY);
 		curves(m, a, "pool-use", "Mempools in use", "share", SERIES_POOL, SERIES_POOL);
+		curves(m, a, "ring-use", "Rings", "share", SERIES_RING, SERIES_RING);
 	}
 	if (!*m->place->port && !*m->place->thread)
 		latency_heat(m, a);
@@ -239,6 +240,8 @@ static void application(struct making *m, const struct app *a)
 		threads_table(m, a);
 	if (!*m->place->port && !*m->place->thread)
 		pools_table(m, a);
+	if (!*m->place->port && !*m->place->thread)
+		rings_table(m, a);
 }
 
 /* ---- documents */
