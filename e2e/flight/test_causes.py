@@ -42,9 +42,9 @@ def gaps_of(incident):
     states = [s["name"] for s in panel["states"]]
     for lane in panel["lanes"]:
         for start, ns, state, *text in lane["intervals"]:
-            found = re.search(rf"'{NAME}' \(\d+\)(?: had its CPU)? for ([0-9.]+) (us|ms)", text[0] if text else "")
+            found = re.search(rf"'{NAME}' \(\d+\)(?: had its CPU)? for ([0-9.]+) (us|ms|s)", text[0] if text else "")
             if found:
-                had = float(found[1]) * {"us": 1000, "ms": 1_000_000}[found[2]]
+                had = float(found[1]) * {"us": 1e3, "ms": 1e6, "s": 1e9}[found[2]]
                 yield incident.at("from") + start, ns, states[state], had
 
 
