@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from harness import flight, pcapng
 from harness.attach import attach, detach
+from harness.cases import nightly
 from harness.documents import only
 from harness.known import Measuring
 from harness.paths import RINGTAP, probe_object
@@ -24,6 +25,16 @@ s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, int(sys.argv[3]))
 for n in range(int(sys.argv[1])):
     s.sendto(n.to_bytes(50, "big"), (sys.argv[2], 9))
+"""
+# The next packets, of one number for each line.
+SEND_ON = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+n = 0
+for line in sys.stdin:
+    for n in range(n, n + int(line)):
+        s.sendto(n.to_bytes(50, "big"), (sys.argv[1], 9))
+    n += 1
 """
 ROUTE = "dpdk-input/no error"  # what VPP calls it
 POLICER = (
@@ -190,17 +201,21 @@ def test_interfaces_that_are_not_dpdks_are_named(router, net, closing):
     assert note["evidence"][1].startswith(f"host-{device} (af_packet): received "), note
 
 
-def test_recorded_packets_are_those_of_the_kernel(router, record, closing, tmp_path):
-    """All that it receives and sends, byte for byte and in order."""
+@pytest.mark.parametrize("count", [2000, nightly(60_000)])
+def test_recorded_packets_are_those_of_the_kernel(count, router, record, closing, tmp_path):
+    """All that it receives and sends, byte for byte and in order, and as many as VPP counts."""
     vpp, (a, b) = router
-    received = closing(Kernel(vpp.namespace, "to1", 2000, tmp_path / "received.pcap"))
-    sent = closing(Kernel(b, "eth0", 2000, tmp_path / "sent.pcap"))
-    recorder = record(vpp, "-f", "udp")
-    before = udp(b)
-    for count in range(100, 2001, 100):  # no more than the queues hold
-        send(a, count=100)
-        until(lambda: udp(b) - before >= count, what="all packets have arrived")
-    recorder.finish()
+    received = closing(Kernel(vpp.namespace, "to1", count, tmp_path / "received.pcap"))
+    sent = closing(Kernel(b, "eth0", count, tmp_path / "sent.pcap"))
+    before, counted = udp(b), vpp.passed()
+    recorder = record(vpp, "-f", "udp", "--json")
+    sender = closing(a.start([sys.executable, "-c", SEND_ON, "10.99.2.1"]))
+    for n in range(100, count + 1, 100):  # no more than the queues hold
+        sender.send("100")
+        until(lambda: udp(b) - before >= n, what="all packets have arrived")
+    for interface, first, last in zip(recorder.report()["interfaces"], counted, vpp.passed()):
+        seen = {way: sum(t["seen"] for t in interface["taps"] if t["direction"] == way) for way in ("rx", "tx")}
+        assert (seen["rx"], seen["tx"]) == (last[0] - first[0], last[1] - first[1])
     # Each socket's packets are of one worker.
     received.assert_recorded(recorder.file(), "net_af_packet0", pcapng.RX)
     sent.assert_recorded(recorder.file(), "net_af_packet1", pcapng.TX)
