@@ -230,7 +230,7 @@ def table(found: list[dict], stored: dict | None) -> tuple[list, list]:
 
 
 def store_of(found: list[dict], machine: dict, date: str) -> dict:
-    """What is kept of a run, for later ones."""
+    """A run as it is kept, for later ones."""
     return {"kind": kind_of(machine), "date": date, "commit": machine["commit"], "results": found}
 
 
