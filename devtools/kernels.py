@@ -1,95 +1,111 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the tests marked smoke with kernels of other releases of Debian, in QEMU with the programs of this machine: the guest's
-root folder is a copy in memory, made as it is written to, of the host's.
+root folder is a copy in memory, made as it is written to, of the host's. Without KVM a test takes minutes, so a result is kept
+as soon as its test ends, and a run that has no time left is continued by the next one: it begins with the tests without a
+result, then takes the oldest results.
 
-usage: kernels.py run SUITE... [-- PYTEST_ARGUMENT...]   puts the results into docs/kernels.json, for those of before; with
-                                                         arguments, which choose tests, it prints them only
-       kernels.py write | check                          puts the table into docs/requirements.md; fails if it is not there
+usage: kernels.py run [--seconds N] SUITE... [-- PYTEST_ARGUMENT...]
+                               puts results into docs/kernels.json, beside those of before; with arguments, which choose tests,
+                               it prints them only
+       kernels.py write | check
+                               puts the table into docs/requirements.md; fails if it is not there
 
 The variables RINGTAP_BUILD and RINGTAP_ACCEL are those of the other tests in QEMU."""
 
+import argparse
 import json
-import shlex
+import re
+import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
+import textwrap
+import time
 from datetime import date
+from functools import partial
 from pathlib import Path
 
+import run_tests
+
 REPO = Path(__file__).resolve().parents[1]
+E2E = REPO / "e2e"
 PAGE, RESULT = REPO / "docs" / "requirements.md", REPO / "docs" / "kernels.json"
 BEGIN, END = "<!-- made by kernels.py -->\n", "<!-- end -->\n"
+WORK = "/run/ringtap-guest"  # the folder of Machine.work in the guest: e2e/qemu/init
 MEMORY_MB = 4096
 LIMIT_S = 5000  # a part of make nightly has 5400
+STUCK_S = 1800  # without an outcome: three times what a test waits for one event
+PATIENCE_S = 600  # instead of 120: e2e/harness/proc.py
 # In this order, so that a run that is stopped has what matters most.
-SMOKE = (
-    "-m smoke"
-    " ports record attach filters latency memory monitor flight order secondary host pcap fate trace explain flows fwd safety"
-    " docs install containers extcap ovs web"
+SUBJECTS = (
+    "ports record attach filters latency memory monitor flight order secondary host pcap fate trace explain flows safety docs"
+    " install containers extcap ovs"
 )
+# Smoke tests that do not depend on the kernel, by the beginning of their names.
+LEFT_OUT = {
+    "explain/test_wireshark.py": "tshark's reading of a file",
+    "install/test_plugin.py": "the symbols of the probe",
+    "pcap/test_tools.py::test_run_command": "exit codes of `run`",
+    "trace/test_points.py": "the instructions at trace points",
+    "fwd/": "`ringtap-fwd` by itself",
+    "web/": "pages in a browser",
+}
 
 
-def outcome(case):
-    """passed, or what happened and its first line."""
-    for what in ("failure", "error", "skipped"):
-        found = case.find(what)
-        if found is not None:
-            lines = (found.get("message") or "no message").strip().splitlines()
-            return f"{'skipped' if what == 'skipped' else 'failed'}: {lines[0][:200]}"
-    return "passed"
-
-
-def outcomes(junit):
-    """{test: what happened}, of a file of pytest."""
-    return {
-        f"{case.get('classname').replace('.', '/')}.py::{case.get('name')}": outcome(case)
-        for case in ElementTree.parse(junit).iter("testcase")
-    }
-
-
-def run(suite, arguments):
-    sys.path.insert(0, str(REPO / "e2e"))
-    from harness.machine import Machine
-    from harness.paths import BUILD
-
-    machine = Machine([], memory_mb=MEMORY_MB, iommu=False, suite=suite, writable=True)
-    try:
-        kernel = machine.run("uname", "-r")["out"].strip()
-        print(f"{suite}: {kernel} booted in {machine.boot_s:.0f} s; {machine.work}/log", flush=True)
-        tests = f"{SMOKE} {shlex.join(arguments)}"
-        # timeout(1) interrupts pytest, which then still writes its file.
-        machine.run(
-            "sh",
-            "-c",
-            f"cd {REPO / 'e2e'} && RINGTAP_BUILD={BUILD} PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 timeout -s INT {LIMIT_S} /usr/bin/python3"
-            f" -m pytest -v -p no:cacheprovider --junitxml /tmp/junit.xml {tests} >/run/ringtap-guest/log 2>&1;"
-            " cp /tmp/junit.xml /run/ringtap-guest",
-            timeout=LIMIT_S + 120,
-        )
-        print((machine.work / "log").read_text(errors="replace")[-6000:])
-        return {"kernel": kernel, "date": str(date.today()), "results": outcomes(machine.work / "junit.xml")}
-    finally:
-        machine.close()
+# ---- results
 
 
 def read():
     return json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
 
 
+def write(results):
+    RESULT.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+def due(tests, results):
+    """The order of a run: tests without a result, then the oldest results."""
+    return sorted(tests, key=lambda test: results.get(test, {}).get("date", ""))
+
+
+def of_kernel(before, kernel, tests):
+    """The entry of a suite before a run: of the same kernel, results of tests that there are."""
+    results = before.get("results", {}) if before.get("kernel") == kernel else {}
+    return {"kernel": kernel, "tests": len(tests), "results": {t: r for t, r in results.items() if t in tests}}
+
+
+def result_of(phases):
+    """passed, or what happened, of the lines that devtools/pytest_outcomes.py wrote of a test."""
+    for _, passed, _, skipped, _, reason in phases:
+        if not passed or skipped:
+            return f"{'skipped' if skipped else 'failed'}: {reason[:200] or 'no message'}"
+    return "passed"
+
+
+def row(suite, one):
+    results = one["results"]
+    days = sorted({result["date"] for result in results.values()})
+    others = [f"`{t}`: {r['result']}" for t, r in sorted(results.items()) if r["result"] != "passed"]
+    passed = len(results) - len(others)
+    when = " to ".join(dict.fromkeys([days[0], days[-1]]))
+    return (
+        f"| {one['kernel']} | Debian's {suite}, {when} | {len(results)} of {one['tests']} | {passed} |"
+        f" {'; '.join(others).replace('|', '/') or 'none'} |\n"
+    )
+
+
+def version(one):
+    return [int(part) for part in re.findall(r"\d+", one["kernel"])]
+
+
 def table():
-    if not read():
+    ran = {suite: one for suite, one in read().items() if one["results"]}
+    if not ran:
         return ""
-    lines = ["| kernel | of | smoke tests in QEMU | not passed |", "|---|---|---|---|"]
-    for suite, one in sorted(read().items(), key=lambda item: [int(part) for part in item[1]["kernel"].split(".")[:2]]):
-        passed = sum(what == "passed" for what in one["results"].values())
-        others = [
-            f"{test.split('::')[1]} ({what})" for test, what in sorted(one["results"].items()) if what != "passed"
-        ]
-        lines.append(
-            f"| {one['kernel']} | Debian's {suite}, {one['date']} | {passed} of {len(one['results'])} passed |"
-            f" {'; '.join(others).replace('|', '/') or 'none'} |"
-        )
-    return "\n".join(lines) + "\n"
+    text = "| kernel | of | smoke tests that ran | passed | others |\n|---|---|---|---|---|\n"
+    text += "".join(row(suite, one) for suite, one in sorted(ran.items(), key=lambda item: version(item[1])))
+    left_out = f"Left out, as they do not depend on the kernel: tests of {', '.join(LEFT_OUT.values())}."
+    return text + "\n" + textwrap.fill(left_out, 98) + "\n"
 
 
 def page():
@@ -98,27 +114,123 @@ def page():
     return before + BEGIN + table() + END + rest.partition(END)[2]
 
 
+# ---- runs
+
+
+def smoke_tests(arguments):
+    """Names of the tests in e2e/, in the order of the subjects. This leaves them compiled, which the guest takes minutes for."""
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "smoke", *SUBJECTS.split(), *arguments]
+    done = subprocess.run(argv, cwd=E2E, capture_output=True, text=True)
+    found = [line for line in done.stdout.splitlines() if re.match(r"[\w/]+\.py::", line)]
+    if not found:
+        sys.exit(f"kernels: no test is chosen\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return [test for test in found if not test.startswith(tuple(LEFT_OUT))]
+
+
+def follow(machine, tests, deadline, put):
+    """Runs tests in a guest, and calls put(test, result, seconds) for each as it ends. Returns those that are left; the first of
+    them is the one that ran last."""
+    from harness.paths import BUILD
+
+    log, status = machine.work / "outcomes", machine.work / "status"
+    variables = {
+        "RINGTAP_BUILD": BUILD,
+        "RINGTAP_OUTCOMES": f"{WORK}/outcomes",
+        "RINGTAP_PATIENCE": PATIENCE_S,
+        "PYTHONPATH": REPO / "devtools",
+        "PYTHONDONTWRITEBYTECODE": 1,
+    }
+    pytest = ["/usr/bin/python3", "-m", "pytest", "-v", "--color=no", "-p", "no:cacheprovider", "-p", "pytest_outcomes"]
+    environment = [f"{name}={value}" for name, value in variables.items()]
+    script = f'cd {E2E}; env "$@"; echo $? >{WORK}/status'
+    machine.start("tests", ["sh", "-c", script, "sh", *environment, *pytest, *tests])
+    phases, at, last, ended = {}, 0, time.monotonic(), False
+    while len(tests) > 0 and not ended and time.monotonic() < min(deadline, last + STUCK_S):
+        ended = status.exists() or not machine.proc.alive()  # what was written before that is read below
+        data = log.read_bytes()[at:] if log.exists() else b""
+        lines = data[: data.rfind(b"\n") + 1]
+        at += len(lines)
+        for line in map(json.loads, lines.splitlines()):
+            phases.setdefault(line[0], []).append(line)
+            if line[4] == "teardown":
+                last = time.monotonic()
+                tests = [test for test in tests if test != line[0]]
+                put(line[0], result_of(phases[line[0]]), sum(phase[2] for phase in phases[line[0]]))
+        if not lines:
+            time.sleep(1)  # no event to wait for: another system writes the file
+    return tests
+
+
+def run(suite, tests, seconds, report, make_machine):
+    """Calls report(kernel, test, result, seconds) for each test that ended in this time."""
+    deadline = time.monotonic() + seconds
+    while tests and time.monotonic() < deadline:
+        machine = make_machine(suite)
+        try:
+            kernel = machine.run("uname", "-r")["out"].strip()
+            print(f"{suite}: {kernel} booted in {machine.boot_s:.0f} s; {machine.work}/tests.out", flush=True)
+            tests = follow(machine, tests, deadline, partial(report, kernel))
+            if tests and time.monotonic() < deadline:
+                output = machine.work / "tests.out"
+                print(output.read_text(errors="replace")[-4000:] if output.exists() else machine.proc.output[-4000:])
+                report(kernel, tests[0], "failed: it did not end, or the guest ended before", STUCK_S)
+                tests = tests[1:]
+        finally:
+            machine.close()
+
+
+def guest(suite):
+    from harness.machine import Machine
+
+    return Machine([], memory_mb=MEMORY_MB, iommu=False, suite=suite, writable=True)
+
+
+def run_all(suites, seconds, arguments):
+    """The exit status."""
+    sys.path.insert(0, str(E2E))
+    tests = smoke_tests(arguments)
+    deadline = time.monotonic() + seconds
+    failed = []
+
+    def put(suite, kernel, test, result, took):
+        print(f"{suite}: {test}: {result} ({took:.0f} s)", flush=True)
+        failed.extend([test] if result.startswith("failed") else [])
+        if not arguments:
+            one = of_kernel(read().get(suite, {}), kernel, tests)
+            entry = {
+                "date": str(date.today()),
+                "result": result,
+                "revision": run_tests.revision(),
+                "seconds": round(took),
+            }
+            one["results"][test] = entry
+            write({**read(), suite: one})
+
+    for i, suite in enumerate(suites):
+        ordered = due(tests, read().get(suite, {}).get("results", {}))
+        share = (deadline - time.monotonic()) / (len(suites) - i)
+        try:
+            run(suite, ordered, share, partial(put, suite), guest)
+        except (AssertionError, OSError) as e:
+            print(f"{suite}: no virtual machine: {e}", file=sys.stderr)
+            failed.append(suite)
+    return int(bool(failed))
+
+
 def main(words):
-    if words[:1] == ["run"] and len(words) > 1:
-        end = words.index("--") if "--" in words else len(words)
-        suites, arguments = words[1:end], words[end + 1 :]
-        failed = False
-        for suite in suites:
-            one = run(suite, arguments)
-            failed |= any(what.startswith("failed") for what in one["results"].values())
-            if not arguments:
-                RESULT.write_text(json.dumps({**read(), suite: one}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-                PAGE.write_text(page(), encoding="utf-8")
-        return int(failed)
-    if words == ["write"]:
+    end = words.index("--") if "--" in words else len(words)
+    parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2])
+    parser.add_argument("what", choices=["run", "write", "check"])
+    parser.add_argument("suites", nargs="*")
+    parser.add_argument("--seconds", type=int, default=LIMIT_S)
+    args = parser.parse_intermixed_args(words[:end])
+    if args.what == "run":
+        return run_all(args.suites or parser.error("name a suite"), args.seconds, words[end + 1 :])
+    if args.what == "write":
         PAGE.write_text(page(), encoding="utf-8")
-        return 0
-    if words == ["check"]:
-        if PAGE.read_text(encoding="utf-8") != page():
-            print("docs/requirements.md: not the table of docs/kernels.json; devtools/kernels.py write")
-        return 0
-    print(__doc__.split("\n\n")[1], file=sys.stderr)
-    return 2
+    elif PAGE.read_text(encoding="utf-8") != page():
+        print("docs/requirements.md: not the table of docs/kernels.json; devtools/kernels.py write")
+    return 0
 
 
 if __name__ == "__main__":

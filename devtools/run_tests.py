@@ -105,7 +105,7 @@ class EndToEnd:
         ).returncode
         outcomes, skipped = {}, set()
         for line in log.read_text().splitlines() if log.exists() else []:
-            test, passed, seconds, was_skipped = json.loads(line)
+            test, passed, seconds, was_skipped, *_ = json.loads(line)
             skipped |= {test} if was_skipped else set()
             before = outcomes.get(test, [True, 0])
             outcomes[test] = [before[0] and passed, before[1] + seconds]

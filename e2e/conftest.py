@@ -65,6 +65,8 @@ def pytest_configure(config):
         config.add_cleanup(turns.prepare())
     if os.geteuid() != 0 or "RINGTAP_DRIVERS" in os.environ:  # guests have a system of their own, but these files
         return
+    if config.option.collectonly:
+        return
     workers = config.getoption("numprocesses", None)
     if not workers:
         sandbox.enter()

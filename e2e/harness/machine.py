@@ -19,6 +19,10 @@ from harness.proc import Proc, until
 # a timeout that is not reached costs nothing.
 BOOT_S, ANSWER_S, FRAME_S = 1200, 900, 600
 LARGEST = 65536
+# Kernel and libc copy and clear memory by the instruction `rep movsb` where it is fast; emulation does a byte at a time.
+EMULATED = "max,erms=off,fsrm=off"
+# Detours of indirect calls, and a clock that asks a device because the TSC might not be constant, cost an emulated processor more.
+WORDS = "mitigations=off tsc=reliable"
 VERSIONS = {}  # versions of QEMU, by card
 
 
@@ -151,6 +155,7 @@ class Machine:
         # no_timer_check: the kernel counts interrupts of a timer while it boots, and panics if an emulated processor that
         # rarely runs has too few ("timer doesn't work through Interrupt-remapped IO-APIC").
         argv = [
+            *("setpriv", "--pdeathsig", "KILL"),
             *qemu,
             "-nodefaults",
             "-no-user-config",
@@ -164,7 +169,7 @@ class Machine:
             "-accel",
             accelerator(),
             "-cpu",
-            "host,-arch-capabilities" if accelerator() == "kvm" else "max",
+            "host,-arch-capabilities" if accelerator() == "kvm" else EMULATED,
             "-smp",
             "2",
             "-m",
@@ -174,7 +179,7 @@ class Machine:
             "-initrd",
             guest / "initramfs",
             "-append",
-            f"console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on agent={E2E / 'qemu' / 'agent.py'}"
+            f"console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on {WORDS} agent={E2E / 'qemu' / 'agent.py'}"
             + " writable" * writable,
             "-virtfs",
             "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
