@@ -68,7 +68,7 @@ vpp: $(if $(filter newest,$(VPP_BUILDS)),probes,all)
 	devtools/deps.sh build test vpp
 	devtools/vpp-build.sh "$(VPP_GIT)" "$(DPDK_GIT)" $(VPP_BUILD) $(VPP_BUILDS)
 	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) RINGTAP_VPP=$(abspath $(VPP_BUILD)) \
-		$(PYTHON) -m pytest -m "nightly or not nightly" $(addprefix e2e/install/test_vpp,.py _buffers.py _flight.py _ports.py) $(PYTEST_ARGS)
+		$(PYTHON) -m pytest -m "nightly or not nightly" $(addprefix e2e/install/test_vpp,.py _buffers.py _flight.py _ports.py _service.py) $(PYTEST_ARGS)
 	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) RINGTAP_VPP=$(abspath $(VPP_BUILD)) \
 		$(PYTHON) -m pytest -s -m nightly e2e/install/test_vpp_cost.py
 
