@@ -19,6 +19,7 @@
 #include "probe/capture/filter_job.h"
 #include "probe/hook/hook.h"
 #include "reader/memory/memory.h"
+#include "reader/tunables.h"
 #include "test_eal.h"
 
 #define POOL_MBUFS 2047
@@ -44,6 +45,9 @@ static void remove_runtime_dir(void)
 	rmdir(runtime_dir);
 }
 
+#define HANG_MS \
+	120000 /* longer waits for the probe are hangs: no test depends on the machine's speed */
+
 void test_eal_start(void)
 {
 	char prefix[32];
@@ -55,6 +59,8 @@ void test_eal_start(void)
 		abort();
 	snprintf(runtime_dir, sizeof(runtime_dir), "%s", rte_eal_get_runtime_dir());
 	atexit(remove_runtime_dir);
+	rt_reader_limits.answer_ms = rt_reader_limits.telemetry_ms = HANG_MS;
+	rt_reader_limits.open_ms = rt_reader_limits.filter_ms = HANG_MS;
 }
 
 /* A process of the machine that looks for applications, such as `ringtap list`, finds that of a
