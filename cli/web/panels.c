@@ -315,8 +315,8 @@ void rings_table(struct making *m, const struct app *a)
 		return;
 	t = view_panel(&m->v, "table", "rings", "Rings");
 	view_column(t, "ring", "text");
-	view_column(t, "used at most", "share");
-	spark_column(t, "used at most, 10 min", VIEW_PURPLE);
+	view_column(t, "filled", "share");
+	spark_column(t, "filled, 10 min", VIEW_PURPLE);
 	view_column(t, "objects that fit", "count");
 	view_column(t, "used", "count");
 	view_column(t, "at most", "count");
