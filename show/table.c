@@ -42,11 +42,9 @@ struct order {
 	bool reverse;
 };
 
-static int compare(const void *left, const void *right, void *arg)
+static int compare(
+	const struct metric_value *a, const struct metric_value *b, const struct order *o)
 {
-	const struct order *o = arg;
-	const struct metric_value *a = &((const struct row *)left)->cell[o->index];
-	const struct metric_value *b = &((const struct row *)right)->cell[o->index];
 	int ret;
 
 	if (o->unit == RT_UNIT_TEXT) {
@@ -59,19 +57,24 @@ static int compare(const void *left, const void *right, void *arg)
 	return o->reverse ? -ret : ret;
 }
 
-/* Stable, other than qsort(): equal rows keep their order. */
+/* Equal rows keep their order. */
+static int compare_rows(const void *left, const void *right, void *arg)
+{
+	const struct order *o = arg;
+	const struct row *a = left, *b = right;
+	int ret = compare(&a->cell[o->index], &b->cell[o->index], o);
+
+	return ret ? ret : (a->place > b->place) - (a->place < b->place);
+}
+
 void table_sort(struct table *t, unsigned column, bool reverse)
 {
 	struct order o = {unit_of(&t->columns[column]), column, reverse};
 
-	for (size_t i = 1; i < t->row_count; i++) {
-		struct row row = t->rows[i];
-		size_t j = i;
-
-		for (; j > 0 && compare(&t->rows[j - 1], &row, &o) > 0; j--)
-			t->rows[j] = t->rows[j - 1];
-		t->rows[j] = row;
-	}
+	for (size_t i = 0; i < t->row_count; i++)
+		t->rows[i].place = (uint32_t)i;
+	if (t->row_count)
+		qsort_r(t->rows, t->row_count, sizeof(t->rows[0]), compare_rows, &o);
 }
 
 /* Shown at the left or the right of its width. */
@@ -211,7 +214,11 @@ const char *cell_text(const struct column *c, const struct metric_value *cell, b
 	case RT_UNIT_MEAN: snprintf(buf, size, "%.*f", v < 999.5 ? 1 : 0, v); break;
 	case RT_UNIT_NS: snprintf(buf, size, "%s", compact(format_ns(text, v))); break;
 	case RT_UNIT_CLOCK: clock_text(buf, size, v); break;
-	default: snprintf(buf, size, isnan(v) ? "-" : "%.0f", v); break;
+	default:
+		/* A number that is cut would be a wrong one. */
+		if (snprintf(buf, size, isnan(v) ? "-" : "%.0f", v) >= (int)size)
+			snprintf(buf, size, "%s", compact(format_si(text, v)));
+		break;
 	}
 	return buf;
 }

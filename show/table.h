@@ -24,6 +24,7 @@ struct row {
 	const struct watched *app; /* that it is of; for the caller */
 	/* Entries of the snapshot: its own; its port and thread, or RINGTAP_NO_INDEX. */
 	uint32_t index, port, thread;
+	uint32_t place; /* before table_sort() */
 	struct metric_value cell[COLUMNS_MAX];
 };
 

@@ -97,6 +97,9 @@ static void cells(void **state)
 	assert_cell(RT_M_INFERRED, 1, "yes");
 	assert_cell(RT_M_TID, NAN, "-");
 	assert_cell(RT_M_POOL_SIZE, 1234567, "1234567");
+	assert_cell(RT_M_POOL_SIZE, 999999999999999, "999999999999999");
+	assert_cell(RT_M_POOL_SIZE, 1e15, "1000T");
+	assert_cell(RT_M_POOL_SIZE, 1.8446744073709552e19, "18446744T");
 }
 
 static void bars_need_room_in_bytes(void **state)
