@@ -16,6 +16,7 @@ enum rt_metric_object {
 	RT_OBJECT_THREAD,
 	RT_OBJECT_POOL,
 	RT_OBJECT_RING,
+	RT_OBJECT_XSTAT,
 	RT_OBJECT_PAIR, /* latency between two ports */
 	RT_OBJECT_GAP,  /* a polling gap or a microburst */
 	/* Not of a snapshot, but of a flight recorder's answer, by the same keys. */
@@ -63,6 +64,8 @@ enum rt_unit {
 	M(APP, APP_RINGS, "uncounted_rings", "uncounted_rings", GAUGE, COUNT,                      \
 		"rings that are not shown: more than 128 since the first monitor, or the kernel "  \
 		"refuses to read them")                                                            \
+	M(APP, APP_XSTATS, "uncounted_xstats", "uncounted_xstats", GAUGE, COUNT,                   \
+		"xstats that are not shown: more than 512 of a port, or 2048 in all")              \
 	M(APP, APP_LEFT_OUT, NULL, "samples_left_out", GAUGE, COUNT,                               \
 		"samples that are missing here: the application has more than it may; "            \
 		"--max-samples")                                                                   \
@@ -210,6 +213,14 @@ enum rt_unit {
 		"the same, of its capacity")                                                       \
 	M(RING, RING_HIGHEST, "highest", "ring_max_used_objects", GAUGE, COUNT,                    \
 		"most objects at any sample since the first monitor")                              \
+	M(XSTAT, XSTAT_PORT, "port", NULL, GAUGE, TEXT, "port")                                    \
+	M(XSTAT, XSTAT_NAME, "name", NULL, GAUGE, TEXT, "extended statistic of the port's driver") \
+	M(XSTAT, XSTAT_REMOVED, "removed", NULL, GAUGE, BOOL,                                      \
+		"whether the port was removed, or its driver has no such statistic any more")      \
+	M(XSTAT, XSTAT_VALUE, "value", "port_xstat", GAUGE, COUNT,                                 \
+		"value of the extended statistic at the last reading of the driver")               \
+	M(XSTAT, XSTAT_RATE, "per_second", NULL, GAUGE, RATE,                                      \
+		"how fast it grew, if it did not fall")                                            \
 	M(PAIR, RX_PORT, "rx_port", NULL, GAUGE, TEXT, "port that received")                       \
 	M(PAIR, TX_PORT, "tx_port", NULL, GAUGE, TEXT, "port that sent")                           \
 	M(PAIR, TX_THREAD, "thread", NULL, GAUGE, TEXT, "thread that sent")                        \

@@ -18,6 +18,8 @@ static const struct {
 	[RT_OBJECT_THREAD] = {"Threads", "`thread`"},
 	[RT_OBJECT_POOL] = {"Mempools", "`pool`"},
 	[RT_OBJECT_RING] = {"Rings", "`ring`"},
+	[RT_OBJECT_XSTAT] = {"Extended statistics of drivers (collector `xstats`)",
+		"`port`, `xstat`"},
 	[RT_OBJECT_PAIR] = {"Latency", "`rx_port`, `tx_port`"},
 	[RT_OBJECT_GAP] = {"Polling gaps and microbursts, as `gaps` and `microbursts` of threads",
 		NULL},

@@ -24,16 +24,18 @@
 #define RT_STAT_MAGIC   "RTFIGUR" /* eight bytes with the terminating zero */
 #define RT_STAT_VERSION 6
 
-#define RT_STAT_THREADS  256 /* entries, by thread slot of the probe */
-#define RT_STAT_PORTS    64  /* entries; one that comes back takes its own */
-#define RT_STAT_POOLS    64  /* entries */
-#define RT_STAT_RINGS    128 /* entries */
-#define RT_STAT_BURSTS   512 /* burst sizes counted one by one: 0 … 512 */
-#define RT_STAT_LCORES   128 /* mempool caches */
-#define RT_STAT_PAIRS    128 /* blocks of (thread, receiving port, sending port, queue, size) */
-#define RT_STAT_SIZES    7   /* classes of lengths: below rt_stat_size_limit() of each */
-#define RT_STAT_SAMPLERS 8   /* threads whose buffer addresses are sampled */
-#define RT_STAT_LOGS     64  /* threads with a log of intervals */
+#define RT_STAT_THREADS     256  /* entries, by thread slot of the probe */
+#define RT_STAT_PORTS       64   /* entries; one that comes back takes its own */
+#define RT_STAT_POOLS       64   /* entries */
+#define RT_STAT_RINGS       128  /* entries */
+#define RT_STAT_XSTATS      2048 /* entries; of one port at most RT_STAT_PORT_XSTATS */
+#define RT_STAT_PORT_XSTATS 512
+#define RT_STAT_BURSTS      512 /* burst sizes counted one by one: 0 … 512 */
+#define RT_STAT_LCORES      128 /* mempool caches */
+#define RT_STAT_PAIRS       128 /* blocks of (thread, receiving port, sending port, queue, size) */
+#define RT_STAT_SIZES       7   /* classes of lengths: below rt_stat_size_limit() of each */
+#define RT_STAT_SAMPLERS    8   /* threads whose buffer addresses are sampled */
+#define RT_STAT_LOGS        64  /* threads with a log of intervals */
 
 #ifndef RT_STAT_HOOKS      /* fuzzers have fewer */
 #define RT_STAT_HOOKS 4096 /* blocks of (thread, port, queue, direction) */
@@ -50,7 +52,8 @@ enum {
 	RT_COLLECT_POOLS = 1 << 6,     /* mempools, rings; costs the polling threads nothing */
 	RT_COLLECT_INTERVALS = 1 << 7, /* logs of what GAPS and BUSY find */
 	RT_COLLECT_SPLIT = 1 << 8,     /* latencies by sending queue and length of packets */
-	RT_COLLECT_COUNT = 9,
+	RT_COLLECT_XSTATS = 1 << 9,    /* the drivers' extended statistics */
+	RT_COLLECT_COUNT = 10,
 	RT_COLLECT_ALL = (1 << RT_COLLECT_COUNT) - 1,
 };
 
@@ -94,7 +97,10 @@ struct rt_stat_header {
 	uint64_t ring_offset;      /* struct rt_stat_ring[RT_STAT_RINGS]; 0: an earlier probe */
 	uint32_t ring_count;       /* control thread; release, as pool_count */
 	uint32_t rings_beyond;
-	uint8_t reserved1[40];
+	uint64_t xstat_offset; /* struct rt_stat_xstat[RT_STAT_XSTATS]; 0: an earlier probe */
+	uint32_t xstat_count;  /* control thread; release, as pool_count */
+	uint32_t xstats_beyond;
+	uint8_t reserved1[24];
 };
 static_assert(sizeof(struct rt_stat_header) == 256, "statistics header is 256 bytes");
 
@@ -305,6 +311,22 @@ struct rt_stat_ring {
 	uint8_t reserved[40];
 };
 static_assert(sizeof(struct rt_stat_ring) == 256, "ring entry");
+
+/* Control thread: an extended statistic of a port's driver. One of the same port and name uses the
+ * entry again. */
+struct rt_stat_xstat {
+	char name[RT_NAME_LEN]; /* complete before xstat_count covers it */
+	uint16_t port_index;    /* entry of the port table */
+	uint16_t reserved0;
+	uint32_t state;  /* enum rt_if_state */
+	uint32_t number; /* the driver's */
+	uint32_t reserved1;
+	/* About twice a second. read_ns is 0 while the value changes, as in rt_stat_port. */
+	uint64_t read_ns;
+	uint64_t value;
+	uint8_t reserved[32];
+};
+static_assert(sizeof(struct rt_stat_xstat) == 128, "entry of an extended statistic");
 
 #define RT_STAT_RUNS 4    /* buffers a sampler */
 #define RT_STAT_RUN  8192 /* packets a buffer */

@@ -6,6 +6,10 @@
 #include "base/json.h"
 #include "base/util.h"
 
+static const unsigned bits[] = {RINGTAP_POLLS, RINGTAP_BYTES, RINGTAP_BUSY, RINGTAP_GAPS,
+	RINGTAP_LATENCY, RINGTAP_ADDRESSES, RINGTAP_POOLS, RINGTAP_XSTATS};
+#define BITS (sizeof(bits) / sizeof(bits[0]))
+
 unsigned collectors_parse(const char *command, const char *text)
 {
 	unsigned all = 0;
@@ -15,10 +19,11 @@ unsigned collectors_parse(const char *command, const char *text)
 		int i = choice_index(COLLECTOR_NAMES, p, len);
 
 		if (i >= 0)
-			all |= 1u << i;
-		else if (len == 3 && !memcmp(p, "all", 3))
-			all |= (1u << 7) - 1;
-		else {
+			all |= bits[i];
+		else if (len == 3 && !memcmp(p, "all", 3)) {
+			for (size_t k = 0; k < BITS; k++)
+				all |= bits[k];
+		} else {
 			message_print("%s: --collectors '%s': there is no collector '%.*s'; %s",
 				command, text, (int)len, p,
 				choice_advice("all|" COLLECTOR_NAMES, p, len,
@@ -34,11 +39,11 @@ unsigned collectors_parse(const char *command, const char *text)
 json_t *collectors_json(unsigned collectors)
 {
 	static const char *const names[] = {
-		"polls", "bytes", "busy", "gaps", "latency", "addresses", "pools"};
+		"polls", "bytes", "busy", "gaps", "latency", "addresses", "pools", "xstats"};
 	json_t *j = json_array();
 
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (collectors & 1u << i)
+	for (size_t i = 0; i < BITS; i++)
+		if (collectors & bits[i])
 			json_array_append_new(j, json_text(names[i]));
 	return j;
 }

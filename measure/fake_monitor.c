@@ -325,6 +325,7 @@ static struct ringtap_snapshot *copy_of(const struct fake_stats *s)
 	c->pub.queues = (struct ringtap_array){c->s.queues, sizeof(c->s.queues[0])};
 	c->pub.pairs = (struct ringtap_array){c->s.pairs, sizeof(c->s.pairs[0])};
 	c->pub.rings = (struct ringtap_array){c->s.rings, sizeof(c->s.rings[0])};
+	c->pub.xstats = (struct ringtap_array){c->s.xstats, sizeof(c->s.xstats[0])};
 	c->pub.pools = (struct ringtap_array){c->s.pools, sizeof(c->s.pools[0])};
 	return &c->pub;
 }

@@ -25,6 +25,7 @@ struct fake_stats {
 	uint64_t *buckets[2]; /* ringtap_latency_buckets() of them */
 	struct ringtap_pool_stats pools[2];
 	struct ringtap_ring_stats rings[2];
+	struct ringtap_xstat_stats xstats[4];
 };
 
 struct fake_app {

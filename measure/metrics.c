@@ -20,6 +20,8 @@ uint32_t subject_count(const struct ringtap_snapshot *f, enum rt_metric_object o
 	case RT_OBJECT_THREAD: return f->thread_count;
 	case RT_OBJECT_POOL: return f->pool_count;
 	case RT_OBJECT_RING: return f->ring_count;
+	/* While they are not read their values are old ones. */
+	case RT_OBJECT_XSTAT: return f->collectors & RINGTAP_XSTATS ? f->xstat_count : 0;
 	case RT_OBJECT_PAIR: return f->pair_count;
 	default: break;
 	}
@@ -61,6 +63,7 @@ void subject_make(struct subject *x, const struct span *span, enum rt_metric_obj
 		break;
 	case RT_OBJECT_POOL: x->pool = ringtap_snapshot_pool(f, i); break;
 	case RT_OBJECT_RING: x->ring = ringtap_snapshot_ring(f, i); break;
+	case RT_OBJECT_XSTAT: x->xstat = ringtap_snapshot_xstat(f, i); break;
 	case RT_OBJECT_PAIR:
 		x->pair = ringtap_snapshot_pair(f, i);
 		x->thread = ringtap_snapshot_thread(f, x->pair->thread);
@@ -100,6 +103,8 @@ bool subject_gone(const struct subject *x)
 		       ringtap_snapshot_port(f, x->pair->tx_port)->gone;
 	if (x->ring)
 		return x->ring->gone;
+	if (x->xstat)
+		return x->xstat->gone || x->xstat->port == NONE;
 	return x->port ? x->port->gone : x->pool ? x->pool->gone : x->thread && !x->thread->alive;
 }
 
@@ -114,6 +119,7 @@ bool subject_wanted(const struct span *s, enum rt_metric_object object, uint32_t
 	case RT_OBJECT_CALLS: return span_has_port(s, ringtap_snapshot_queue(s->to, i)->port);
 	case RT_OBJECT_GAP:
 	case RT_OBJECT_THREAD: return span_has_thread(s, i);
+	case RT_OBJECT_XSTAT: return span_has_port(s, ringtap_snapshot_xstat(s->to, i)->port);
 	case RT_OBJECT_PAIR:
 		p = ringtap_snapshot_pair(s->to, i);
 		return span_has_port(s, p->rx_port) || span_has_port(s, p->tx_port);
@@ -174,6 +180,7 @@ static double app_number(const struct span *s, enum rt_metric_id id)
 	case RT_M_APP_PORTS: return s->to->ports_beyond;
 	case RT_M_APP_POOLS: return s->to->pools_beyond;
 	case RT_M_APP_RINGS: return s->to->rings_beyond;
+	case RT_M_APP_XSTATS: return s->to->collectors & RINGTAP_XSTATS ? s->to->xstats_beyond : 0;
 	default: return RT_M_APP_INFO == id ? 1 : NAN;
 	}
 }
@@ -282,6 +289,19 @@ static double ring_number(const struct subject *x, enum rt_metric_id id)
 	}
 }
 
+static double xstat_number(const struct subject *x, enum rt_metric_id id)
+{
+	const struct ringtap_xstat_stats *s = x->xstat;
+	double seconds, n = rates_xstat(x->span, x->index, &seconds);
+
+	switch (id) {
+	case RT_M_XSTAT_REMOVED: return s->gone;
+	case RT_M_XSTAT_VALUE: return s->read_ns ? (double)s->value : NAN;
+	case RT_M_XSTAT_RATE: return n / seconds;
+	default: return NAN;
+	}
+}
+
 static double pair_number(const struct subject *x, enum rt_metric_id id)
 {
 	const struct latency_rates *l = &x->latency;
@@ -346,6 +366,8 @@ static const char *text_of(const struct subject *x, enum rt_metric_id id, char b
 	case RT_M_POOL_NAME: return x->pool->name;
 	case RT_M_POOL_OPS: return x->pool->ops;
 	case RT_M_RING_NAME: return x->ring->name;
+	case RT_M_XSTAT_NAME: return x->xstat->name;
+	case RT_M_XSTAT_PORT: return port_name(x, x->xstat->port);
 	case RT_M_POOL_MEMORY: return memory_name(x->pool);
 	case RT_M_RX_PORT: return port_name(x, x->pair->rx_port);
 	case RT_M_TX_PORT: return port_name(x, x->pair->tx_port);
@@ -382,6 +404,7 @@ void metric_get(const struct subject *x, enum rt_metric_id id, bool tx, struct m
 	case RT_OBJECT_THREAD: v->number = thread_number(x, id); break;
 	case RT_OBJECT_POOL: v->number = pool_number(x->pool, id); break;
 	case RT_OBJECT_RING: v->number = ring_number(x, id); break;
+	case RT_OBJECT_XSTAT: v->number = xstat_number(x, id); break;
 	case RT_OBJECT_PAIR: v->number = pair_number(x, id); break;
 	case RT_OBJECT_GAP: v->number = gap_number(x, id); break;
 	case RT_OBJECT_APP: v->number = app_number(x->span, id); break;
@@ -426,6 +449,7 @@ static json_t *object_json(const struct subject *x, enum rt_metric_id id)
 
 	switch (id) {
 	case RT_M_QUEUE_PORT: return stats_port_json(f, x->queue->port);
+	case RT_M_XSTAT_PORT: return stats_port_json(f, x->xstat->port);
 	case RT_M_RX_PORT: return stats_port_json(f, x->pair->rx_port);
 	case RT_M_TX_PORT: return stats_port_json(f, x->pair->tx_port);
 	case RT_M_GAP_PORT: return x->gap ? stats_port_json(f, x->gap->port) : json_null();
@@ -450,8 +474,11 @@ static json_t *value_json(const struct subject *x, enum rt_metric_id id, bool tx
 		return v.text[0] ? json_text(text_of(x, id, name)) : json_null();
 	if (unit == RT_UNIT_BARS)
 		return bursts_json(&x->calls[tx]);
-	if (unit == RT_UNIT_CLOCK) /* needs more digits than a double has */
+	/* These need more digits than a double has. */
+	if (unit == RT_UNIT_CLOCK)
 		return json_time(began_ns(x));
+	if (id == RT_M_XSTAT_VALUE)
+		return x->xstat->read_ns ? json_count(x->xstat->value) : json_null();
 	if (!isfinite(v.number)) /* JSON has no NAN */
 		return json_null();
 	if (unit == RT_UNIT_NS)

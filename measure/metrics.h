@@ -27,6 +27,7 @@ struct subject {
 	const struct ringtap_thread_stats *thread;
 	const struct ringtap_pool_stats *pool;
 	const struct ringtap_ring_stats *ring;
+	const struct ringtap_xstat_stats *xstat;
 	const struct ringtap_pair_stats *pair;
 	const struct ringtap_gap *gap; /* RT_OBJECT_GAP: one of the two */
 	const struct ringtap_microburst *microburst;
@@ -44,7 +45,7 @@ void subject_make(struct subject *x, const struct span *span, enum rt_metric_obj
 	uint32_t i, bool sums);
 /* Gap or microburst i of a thread that began within the span. False: there are no more. */
 bool subject_gap(struct subject *x, const struct subject *thread, uint32_t i);
-/* Whether a port, mempool or ring is there no more, or a thread has ended. */
+/* Whether a port, mempool, ring or xstat is there no more, or a thread has ended. */
 bool subject_gone(const struct subject *x);
 /* Whether entry i belongs to the ports that are chosen; what has no port, as mempools, always does.
  */

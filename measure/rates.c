@@ -401,3 +401,17 @@ double rates_ring_peak(const struct span *s, uint32_t ring)
 		most = fmax(most, r->recent[i]);
 	return most;
 }
+
+double rates_xstat(const struct span *s, uint32_t xstat, double *seconds)
+{
+	const struct ringtap_xstat_stats *b = ringtap_snapshot_xstat(s->to, xstat), *a;
+
+	*seconds = NAN;
+	if (xstat >= s->from->xstat_count)
+		return NAN;
+	a = ringtap_snapshot_xstat(s->from, xstat);
+	if (!a->read_ns || b->read_ns <= a->read_ns || b->value < a->value)
+		return NAN;
+	*seconds = (double)(b->read_ns - a->read_ns) / NS_PER_S;
+	return (double)(b->value - a->value);
+}

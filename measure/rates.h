@@ -88,6 +88,10 @@ void rates_latency(const struct span *s, uint32_t pair, struct latency_rates *ou
  * without any, at the last one before. NAN: the ring has never been sampled. */
 double rates_ring_peak(const struct span *s, uint32_t ring);
 
+/* Growth of an xstat between its last readings before either snapshot, and the seconds between
+ * these. NAN: unknown, as it was not read twice, or has fallen. */
+double rates_xstat(const struct span *s, uint32_t xstat, double *seconds);
+
 /* Counts of a driver between its last readings before either snapshot. */
 struct driver_counts {
 	double seconds; /* between the two readings; NAN, as all others: unknown */

@@ -230,6 +230,84 @@ static void no_percentile_is_above_the_maximum(void **state)
 	}
 }
 
+/* ---- xstats */
+
+static double xstat_rate(
+	struct ringtap_xstat_stats *from, struct ringtap_xstat_stats *to, double *grown_by)
+{
+	struct metric_value v;
+	struct subject x;
+	double seconds;
+	struct span s;
+
+	snapshots[0].xstats = (struct ringtap_array){from, sizeof(*from)};
+	snapshots[1].xstats = (struct ringtap_array){to, sizeof(*to)};
+	snapshots[0].xstat_count = from != NULL;
+	snapshots[1].xstat_count = 1;
+	assert_true(span_of(&app, &s));
+	*grown_by = rates_xstat(&s, 0, &seconds);
+	subject_make(&x, &s, RT_OBJECT_XSTAT, 0, true);
+	metric_get(&x, RT_M_XSTAT_RATE, false, &v);
+	return v.number;
+}
+
+/* Between its readings, which are not those of the snapshots. */
+static void xstats_grow_between_two_readings(void **state)
+{
+	struct ringtap_xstat_stats five = {.read_ns = 5 * NS_PER_S, .value = 100},
+				   seven = {.read_ns = 7 * NS_PER_S, .value = 400},
+				   less = {.read_ns = 7 * NS_PER_S, .value = 99},
+				   same = {.read_ns = 7 * NS_PER_S, .value = 100},
+				   torn = {.value = 400};
+	double n;
+
+	assert_float_equal(xstat_rate(&five, &seven, &n), 150, 1e-9);
+	assert_float_equal(n, 300, 0);
+	assert_float_equal(xstat_rate(&five, &same, &n), 0, 0);
+	assert_float_equal(n, 0, 0);
+	assert_true(isnan(xstat_rate(&five, &less, &n)) && isnan(n));
+	assert_true(isnan(xstat_rate(&five, &five, &n)) && isnan(n));
+	assert_true(isnan(xstat_rate(&torn, &seven, &n)) && isnan(n));
+	assert_true(isnan(xstat_rate(&five, &torn, &n)) && isnan(n));
+	assert_true(isnan(xstat_rate(NULL, &seven, &n)) && isnan(n));
+}
+
+static void assert_xstat_json(uint64_t value, uint64_t read_ns, const char *json)
+{
+	struct ringtap_xstat_stats stats = {.read_ns = read_ns, .value = value};
+	const struct span s = {.from = &snapshots[0], .to = &snapshots[1]};
+	json_t *j = json_object();
+	struct subject x;
+	char *text;
+
+	snapshots[1].xstats = (struct ringtap_array){&stats, sizeof(stats)};
+	snapshots[0].xstat_count = 0;
+	subject_make(&x, &s, RT_OBJECT_XSTAT, 0, true);
+	metrics_json(j, &x, RT_OBJECT_XSTAT, false);
+	text = json_dumps(json_object_get(j, "value"), JSON_ENCODE_ANY);
+	assert_string_equal(text, json);
+	free(text);
+	json_decref(j);
+}
+
+/* A double has 53 bits of it. */
+static void values_of_xstats_are_exact(void **state)
+{
+	assert_xstat_json((1ull << 53) + 1, 1, "\"9007199254740993\"");
+	assert_xstat_json(UINT64_MAX, 1, "\"18446744073709551615\"");
+	assert_xstat_json(0, 1, "0");
+	assert_xstat_json(5, 0, "null");
+}
+
+/* The entries are still there, with old values. */
+static void xstats_of_a_collector_that_is_off(void **state)
+{
+	snapshots[1].xstat_count = 3;
+	assert_int_equal(subject_count(&snapshots[1], RT_OBJECT_XSTAT), 0);
+	snapshots[1].collectors |= RINGTAP_XSTATS;
+	assert_int_equal(subject_count(&snapshots[1], RT_OBJECT_XSTAT), 3);
+}
+
 /* ---- metrics */
 
 /* A metric that a view shows or JSON has, and that nothing computes, is always unknown. */
@@ -241,7 +319,11 @@ static void every_metric_has_a_value(void **state)
 	static uint64_t bucket[RINGTAP_BURSTS * 8];
 	static struct ringtap_pair_stats pair = {.bucket = bucket};
 	const enum rt_metric_object parts[] = {RT_OBJECT_PORT, RT_OBJECT_DRIVER, RT_OBJECT_CALLS,
-		RT_OBJECT_QUEUE, RT_OBJECT_THREAD, RT_OBJECT_POOL, RT_OBJECT_PAIR, RT_OBJECT_GAP};
+		RT_OBJECT_QUEUE, RT_OBJECT_THREAD, RT_OBJECT_POOL, RT_OBJECT_PAIR, RT_OBJECT_GAP,
+		RT_OBJECT_RING, RT_OBJECT_XSTAT};
+	static struct ringtap_ring_stats ring = {.name = "r", .capacity = 7, .samples = 1};
+	static struct ringtap_xstat_stats xstats[2] = {
+		{.name = "x", .read_ns = 1, .value = 5}, {.name = "x", .read_ns = 2, .value = 6}};
 	struct span s;
 
 	assert_true(ringtap_latency_buckets() <= sizeof(bucket) / sizeof(bucket[0]));
@@ -251,6 +333,10 @@ static void every_metric_has_a_value(void **state)
 	snprintf(ports[1][0].driver, sizeof(ports[1][0].driver), "net_null");
 	snapshots[1].pools = (struct ringtap_array){&pool, sizeof(pool)};
 	snapshots[1].pairs = (struct ringtap_array){&pair, sizeof(pair)};
+	snapshots[1].rings = (struct ringtap_array){&ring, sizeof(ring)};
+	snapshots[0].xstats = (struct ringtap_array){&xstats[0], sizeof(xstats[0])};
+	snapshots[1].xstats = (struct ringtap_array){&xstats[1], sizeof(xstats[0])};
+	snapshots[0].xstat_count = snapshots[1].xstat_count = snapshots[1].ring_count = 1;
 	snapshots[1].pool_count = snapshots[1].pair_count = 1;
 	threads[1][0].gaps = (struct ringtap_array){&gap, sizeof(gap)};
 	threads[1][0].gap_count = 1;
@@ -332,6 +418,9 @@ int main(void)
 		cmocka_unit_test_setup(unsent_only_where_it_is_certain, setup),
 		cmocka_unit_test_setup(the_first_reading_begins_an_interval, setup),
 		cmocka_unit_test_setup(no_percentile_is_above_the_maximum, setup),
+		cmocka_unit_test_setup(xstats_grow_between_two_readings, setup),
+		cmocka_unit_test_setup(values_of_xstats_are_exact, setup),
+		cmocka_unit_test_setup(xstats_of_a_collector_that_is_off, setup),
 		cmocka_unit_test_setup(every_metric_has_a_value, setup),
 		cmocka_unit_test(names_are_used_once),
 		cmocka_unit_test(names_are_printable),

@@ -55,6 +55,11 @@ static bool reason_of(const struct watched *a, char *line, size_t size)
 			"%s: ports without an entry: %u; entries of ports that went become free "
 			"when the last monitor detaches",
 			a->name, a->now->ports_beyond);
+	else if (a->now && a->now->collectors & RINGTAP_XSTATS && a->now->xstats_beyond)
+		snprintf(line, size,
+			"%s: xstats without an entry: %u; there are 512 entries for a port, and "
+			"2048 in all",
+			a->name, a->now->xstats_beyond);
 	else
 		return false;
 	return true;

@@ -253,6 +253,20 @@ static void ports_without_an_entry_are_a_reason(void **state)
 		"last monitor detaches");
 }
 
+/* Only while the collector is on. */
+static void xstats_without_an_entry_are_a_reason(void **state)
+{
+	fake_apps[0].s.snapshot.xstats_beyond = 3;
+	assert_int_equal(watch_refresh(&w), 0);
+	watch_step(&w);
+	assert_reason(0, NULL);
+	fake_apps[0].s.snapshot.collectors |= RINGTAP_XSTATS;
+	watch_step(&w);
+	assert_reason(0,
+		"app: xstats without an entry: 3; there are 512 entries for a port, and 2048 in "
+		"all");
+}
+
 static void no_application_at_all(void **state)
 {
 	fake_apps[0].absent = true;
@@ -462,6 +476,7 @@ int main(void)
 		CASE(more_names_than_there_is_room_for),
 		CASE(reasons),
 		CASE(ports_without_an_entry_are_a_reason),
+		CASE(xstats_without_an_entry_are_a_reason),
 		CASE(no_application_at_all),
 		CASE(folders_that_cannot_be_read),
 		CASE(the_last_snapshot_of_one_that_ends_is_kept_until_the_next_search),

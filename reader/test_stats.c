@@ -38,6 +38,7 @@ static uint64_t lay_out(struct rt_stat_header *h)
 		{&h->pair_offset, sizeof(struct rt_stat_pair) * RT_STAT_PAIRS},
 		{&h->pool_offset, sizeof(struct rt_stat_pool) * RT_STAT_POOLS},
 		{&h->ring_offset, sizeof(struct rt_stat_ring) * RT_STAT_RINGS},
+		{&h->xstat_offset, sizeof(struct rt_stat_xstat) * RT_STAT_XSTATS},
 		{&h->sampler_offset, sizeof(struct rt_stat_sampler) * RT_STAT_SAMPLERS},
 		{&h->log_offset, sizeof(struct rt_stat_log) * RT_STAT_LOGS},
 	};
@@ -60,6 +61,7 @@ static void map_tables(struct test_stats *f, uint8_t *base, const struct rt_stat
 	f->pairs = (void *)(base + h->pair_offset);
 	f->pools = (void *)(base + h->pool_offset);
 	f->rings = (void *)(base + h->ring_offset);
+	f->xstats = (void *)(base + h->xstat_offset);
 	f->samplers = (void *)(base + h->sampler_offset);
 	f->logs = (void *)(base + h->log_offset);
 }

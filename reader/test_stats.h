@@ -16,6 +16,7 @@ struct test_stats {
 	struct rt_stat_pair *pairs;
 	struct rt_stat_pool *pools;
 	struct rt_stat_ring *rings;
+	struct rt_stat_xstat *xstats;
 	struct rt_stat_sampler *samplers;
 	struct rt_stat_log *logs;
 };

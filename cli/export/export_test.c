@@ -93,6 +93,41 @@ static void test_entries_of_one_name_are_one_series(void **state)
 	labels_free(&x);
 }
 
+static void test_xstats_are_exported_while_they_are_read(void **state)
+{
+	static struct ringtap_xstat_stats x[] = {
+		{.name = "rx_good_packets", .value = 5, .read_ns = 1},
+		{.name = "rx_good_packets", .port = 1, .value = UINT64_MAX, .read_ns = 1},
+		{.name = "a\"b", .port = RINGTAP_NO_INDEX, .value = 7, .read_ns = 1},
+		{.name = "rx_good_packets", .port = RINGTAP_NO_INDEX, .value = 8, .read_ns = 1},
+		{.name = "gone", .gone = true, .value = 9, .read_ns = 1},
+		{.name = "unread", .value = 10}, {.name = "tx\"\\", .value = 0, .read_ns = 1}};
+	char *text;
+
+	snapshot.queue_count = 0;
+	snapshot.xstats = (struct ringtap_array){x, sizeof(x[0])};
+	snapshot.xstat_count = sizeof(x) / sizeof(x[0]);
+	snapshot.xstats_beyond = 3;
+	watch.count = 1;
+	text = answer(1000, 1000);
+	assert_int_equal(test_count(text, "ringtap_port_xstat{"), 0);
+	assert_non_null(strstr(text, "ringtap_uncounted_xstats{app=\"mallorys\"} 0\n"));
+	free(text);
+	snapshot.collectors |= RINGTAP_XSTATS;
+	text = answer(1000, 1000);
+	assert_int_equal(test_count(text, "ringtap_port_xstat{"), 3);
+	assert_non_null(strstr(text,
+		"ringtap_port_xstat{app=\"mallorys\",port=\"p0\",xstat=\"rx_good_packets\"} 5\n"));
+	assert_non_null(strstr(text,
+		"ringtap_port_xstat{app=\"mallorys\",port=\"p1\",xstat=\"rx_good_packets\"} "
+		"18446744073709551616\n"));
+	assert_non_null(strstr(
+		text, "ringtap_port_xstat{app=\"mallorys\",port=\"p0\",xstat=\"tx\\\"\\\\\"} 0\n"));
+	assert_non_null(strstr(text, "ringtap_uncounted_xstats{app=\"mallorys\"} 3\n"));
+	free(text);
+	watch.count = 3;
+}
+
 static void test_an_application_has_so_many_samples(void **state)
 {
 	char *text;
@@ -257,6 +292,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_entries_of_one_name_are_one_series, set_up),
+		cmocka_unit_test_setup(test_xstats_are_exported_while_they_are_read, set_up),
 		cmocka_unit_test_setup(test_an_application_has_so_many_samples, set_up),
 		cmocka_unit_test_setup(test_other_users_leave_room_for_root, set_up),
 		cmocka_unit_test(test_request_has_a_time_as_a_whole),

@@ -49,6 +49,15 @@ static int by_ring(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 	return strcmp(ringtap_snapshot_ring(f, a)->name, ringtap_snapshot_ring(f, b)->name);
 }
 
+static int by_xstat(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
+{
+	const struct ringtap_xstat_stats *x = ringtap_snapshot_xstat(f, a),
+					 *y = ringtap_snapshot_xstat(f, b);
+	int ret = strcmp(x->name, y->name);
+
+	return ret ? ret : by_port(f, x->port, y->port);
+}
+
 static int by_pair(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
 	const struct ringtap_pair_stats *x = ringtap_snapshot_pair(f, a),
@@ -82,6 +91,7 @@ static int by_labels(const struct order *o, uint32_t a, uint32_t b)
 	case RT_OBJECT_THREAD: return by_thread(o->f, a, b);
 	case RT_OBJECT_POOL: return by_pool(o->f, a, b);
 	case RT_OBJECT_RING: return by_ring(o->f, a, b);
+	case RT_OBJECT_XSTAT: return by_xstat(o->f, a, b);
 	case RT_OBJECT_PAIR: return by_pair(o->f, a, b);
 	default: return 0;
 	}
@@ -172,6 +182,7 @@ char *labels_of(
 {
 	const struct ringtap_snapshot *f = x->span.to;
 	const struct ringtap_pair_stats *p;
+	const struct ringtap_xstat_stats *s;
 	char name[THREAD_NAME_LEN];
 
 	switch (object) {
@@ -190,6 +201,11 @@ char *labels_of(
 	case RT_OBJECT_RING:
 		return export_labels(
 			buf, "app", x->label, "ring", ringtap_snapshot_ring(f, i)->name, NULL);
+	case RT_OBJECT_XSTAT:
+		s = ringtap_snapshot_xstat(f, i);
+		return export_labels(buf, "app", x->label, "port",
+			s->port == NONE ? "" : ringtap_snapshot_port(f, s->port)->name, "xstat",
+			s->name, NULL);
 	case RT_OBJECT_PAIR:
 		p = ringtap_snapshot_pair(f, i);
 		return export_labels(buf, "app", x->label, "rx_port",

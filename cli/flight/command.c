@@ -73,8 +73,9 @@ static const struct option_def options[] = {
 		"'gap > "
 		"50us' where there was work, 'idle-gap > 1ms' where there was none. A thread's busy "
 		"period: 'burst > 10000' packets. A mempool: 'pool < 10%', 'pool < 512'. A ring, by "
-		"its name or any: 'ring NAME > 80%', 'ring > 512'. A fault that ringtap doctor "
-		"finds: 'doctor', 'doctor: pool_exhausted'. A packet that matches a libpcap "
+		"its name or any: 'ring NAME > 80%', 'ring > 512'. An extended statistic of a "
+		"driver, by its name: 'xstat NAME > 10/s', also with 'over 5s'. A fault that ringtap "
+		"doctor finds: 'doctor', 'doctor: pool_exhausted'. A packet that matches a libpcap "
 		"expression: 'packet: tcp[tcpflags] & tcp-rst != 0'. A USDT event "
 		"of the application or one of its libraries: 'usdt: PROVIDER:NAME'. The end of the "
 		"application, however it comes: 'exit'. SIGUSR1, 'ringtap flight trigger' and, if "
@@ -92,8 +93,8 @@ static const struct option_def options[] = {
 	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", "all|" COLLECTOR_NAMES,
 		0, 0,
 		"What the application counts for metrics.json and doctor.txt, beside what "
-		"conditions need, separated by commas: polls, bytes, busy, gaps, latency, pools, or "
-		"all (default: pools)"},
+		"conditions need, separated by commas: polls, bytes, busy, gaps, latency, pools, "
+		"xstats, or all (default: pools)"},
 	LATENCY_SAMPLE_OPTION(struct flight_config, latency_every),
 	{.kind = OPTION_HEADING, .help = "Where to write"},
 	{TO(folder), OPTION_FILE, 'w', "write", "DIR", NULL, 0, 0,

@@ -98,23 +98,39 @@ static void check_last(struct flight *f, const struct ringtap_snapshot *before)
 	}
 }
 
-/* A name that is mistyped would never be there. */
-static void warn_of_ring(const struct flight *f, const struct trigger *t)
+/* Offers the names of what is there. True: the condition covers one of them. */
+static bool offer_names(const struct flight *f, const struct trigger *t, struct nearest *n)
 {
+	bool ring = t->kind == TRIGGER_RING, found = false;
+	uint32_t count = ring ? f->last->ring_count : f->last->xstat_count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct ringtap_ring_stats *r =
+			ring ? ringtap_snapshot_ring(f->last, i) : NULL;
+		const struct ringtap_xstat_stats *x =
+			ring ? NULL : ringtap_snapshot_xstat(f->last, i);
+		const char *name = ring ? r->name : x->name;
+
+		found |= !(ring ? r->gone : x->gone) && trigger_names(t, name);
+		nearest_offer(n, name, strlen(name));
+	}
+	return found;
+}
+
+/* A name that is mistyped would never be there. */
+static void warn_of_name(const struct flight *f, const struct trigger *t)
+{
+	const char *what = t->kind == TRIGGER_RING ? "ring" : "xstat";
 	char advice[128];
 	struct nearest n;
 
 	nearest_begin(&n, t->object, strlen(t->object));
-	for (uint32_t i = 0; i < f->last->ring_count; i++) {
-		const struct ringtap_ring_stats *r = ringtap_snapshot_ring(f->last, i);
-
-		if (!r->gone && trigger_names(t, r->name))
-			return;
-		nearest_offer(&n, r->name, strlen(r->name));
-	}
-	snprintf(advice, sizeof(advice), "'ringtap top %s --view rings' lists them", f->app.name);
-	message_print("flight: --on '%s': '%s' has no ring%s, so this waits for one; %s", t->text,
-		f->app.name, *t->object ? " of this name" : "", nearest_advice(&n, advice));
+	if (offer_names(f, t, &n))
+		return;
+	snprintf(advice, sizeof(advice), "'ringtap top %s --view %ss' lists them", f->app.name,
+		what);
+	message_print("flight: --on '%s': '%s' has no %s%s, so this waits for one; %s", t->text,
+		f->app.name, what, *t->object ? " of this name" : "", nearest_advice(&n, advice));
 }
 
 void conditions_warn(const struct flight *f)
@@ -122,8 +138,8 @@ void conditions_warn(const struct flight *f)
 	for (unsigned i = 0; i < f->cfg->trigger_count && f->last; i++) {
 		const struct trigger *t = &f->cfg->triggers[i];
 
-		if (t->kind == TRIGGER_RING)
-			warn_of_ring(f, t);
+		if (t->kind == TRIGGER_RING || t->kind == TRIGGER_XSTAT)
+			warn_of_name(f, t);
 		else if (trigger_blind(t, f->last))
 			message_print(
 				"flight: --on '%s': '%s' has no mempool whose level is known, so "

@@ -41,6 +41,7 @@ static int end(void **state)
 #define PAIR(f, i)   ((struct ringtap_pair_stats *)ringtap_snapshot_pair(f, i))
 #define POOL(f, i)   ((struct ringtap_pool_stats *)ringtap_snapshot_pool(f, i))
 #define RING(f, i)   ((struct ringtap_ring_stats *)ringtap_snapshot_ring(f, i))
+#define XSTAT(f, i)  ((struct ringtap_xstat_stats *)ringtap_snapshot_xstat(f, i))
 #define GAP(f, i)    ((struct ringtap_gap *)ringtap_thread_gap(THREAD(f, 0), i))
 #define BURST(f, i)  ((struct ringtap_microburst *)ringtap_thread_microburst(THREAD(f, 0), i))
 
@@ -390,6 +391,50 @@ static void the_fullest_ring_is_named(void **state)
 	assert_false(met("ring > 1"));
 }
 
+/* ---- xstats */
+
+static void put_xstat(struct ringtap_snapshot *f, uint32_t i, uint64_t read_ns, uint64_t value)
+{
+	*XSTAT(f, i) = (struct ringtap_xstat_stats){.port = i, .read_ns = read_ns, .value = value};
+	strcpy(XSTAT(f, i)->name, "rx out > in");
+	f->xstat_count = f->xstat_count > i ? f->xstat_count : i + 1;
+}
+
+static void xstats_between_two_readings(void **state)
+{
+	put_xstat(from, 0, 7 * NS_PER_S, 100);
+	put_xstat(to, 0, 7 * NS_PER_S + NS_PER_S / 2, 160);
+	assert_met("xstat rx out > in > 59", "p0", 60);
+	assert_int_equal(e.from_ns, 7 * NS_PER_S);
+	assert_int_equal(e.to_ns, 7 * NS_PER_S + NS_PER_S / 2);
+	assert_met("xstat rx out > in > 119/s", "p0", 120);
+	assert_false(met("xstat rx out > in > 60"));
+	assert_false(met("xstat rx out > in > 120/s"));
+	assert_false(met("xstat rx out > 1"));
+	put_xstat(from, 1, 7 * NS_PER_S, 0);
+	put_xstat(to, 1, 8 * NS_PER_S, 61);
+	assert_met("xstat rx out > in > 5", "p1", 61);
+	assert_met("xstat rx out > in > 5/s", "p0", 120);
+	XSTAT(to, 0)->gone = true;
+	assert_met("xstat rx out > in > 5/s", "p1", 61);
+}
+
+static void xstats_that_were_not_read_again_or_fell(void **state)
+{
+	struct trigger t = parsed("xstat rx out > in > 0");
+
+	assert_false(trigger_check(&t, &span, &e) || trigger_known(&t, &span));
+	put_xstat(to, 0, 8 * NS_PER_S, 160);
+	assert_false(trigger_check(&t, &span, &e) || trigger_known(&t, &span)); /* new */
+	put_xstat(from, 0, 8 * NS_PER_S, 100);
+	assert_false(trigger_check(&t, &span, &e) || trigger_known(&t, &span)); /* not read again */
+	put_xstat(from, 0, 7 * NS_PER_S, 161);
+	assert_false(trigger_check(&t, &span, &e) || trigger_known(&t, &span)); /* reset */
+	put_xstat(from, 0, 7 * NS_PER_S, 160);
+	assert_false(trigger_check(&t, &span, &e));
+	assert_true(trigger_known(&t, &span));
+}
+
 /* ---- verdicts */
 
 static bool judged(const char *text)
@@ -433,6 +478,8 @@ static void collectors(void **state)
 		{"burst > 1", RINGTAP_BUSY, false},
 		{"pool < 5%", RINGTAP_POOLS, true},
 		{"ring > 5%", RINGTAP_POOLS, true},
+		{"xstat a > 5", RINGTAP_XSTATS, false},
+		{"xstat a > 5/s over 5s", RINGTAP_XSTATS, true},
 		{"doctor", JUDGE_COLLECTORS, true},
 		{"usdt: a:b", 0, false},
 		{"exit", 0, false},
@@ -461,6 +508,8 @@ static void values(void **state)
 		{"pool < 512", 511, "511 objects"},
 		{"ring a > 10%", 10.1, "10 %"},
 		{"ring a > 512", 513, "513 objects"},
+		{"xstat a > 5", 12, "12"},
+		{"xstat a > 5/s", 12.4, "12/s"},
 		{"burst > 1", 20000, "20000 packets"},
 		{"doctor", 1, ""},
 		{"exit", 1, ""},
@@ -539,6 +588,8 @@ int main(void)
 		CASE(levels_of_rings),
 		CASE(the_fullest_sample_since_the_last_snapshot_counts),
 		CASE(the_fullest_ring_is_named),
+		CASE(xstats_between_two_readings),
+		CASE(xstats_that_were_not_read_again_or_fell),
 		CASE(verdicts_by_name),
 		CASE(collectors),
 		CASE(values),

@@ -384,6 +384,38 @@ static void a_ring_has_the_level_of_its_fullest_sample(void **state)
 	ringtap_monitor_close(f.mon);
 }
 
+static void an_xstat_that_grows(void **state)
+{
+	struct ringtap_xstat_stats *x = &fake_apps[0].s.xstats[0];
+
+	strcpy(x->name, "rx_good_bytes");
+	x->port = 1;
+	x->read_ns = NS_PER_S;
+	fake_apps[0].s.snapshot.xstat_count = 1;
+	on("xstat rx_good_bytes > 10G/s");
+	on("xstat rx_good_bytes > 5G");
+	on("xstat rx_good_bytes > 4G/s over 2s");
+	on("xstat other > 1");
+	watch_for(4);
+	assert_condition(0, NULL, "10000000000/s", -1, NULL); /* not read again */
+	x->read_ns += NS_PER_S / 2;
+	x->value += 6000000000;
+	watch_for(1);
+	assert_condition(0, "12000000000/s", "10000000000/s", 1.2, "p1");
+	assert_condition(1, "6000000000", "5000000000", 1.2, "p1");
+	assert_condition(2, "12000000000/s", "4000000000/s", 3, "p1");
+	assert_condition(3, NULL, "1", -1, NULL);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(f.states[i].made, i < 3);
+	x->read_ns += NS_PER_S;
+	x->value += 6000000000; /* less than 10G/s; in 2 s still more than 4G/s: no new incident */
+	watch_for(1);
+	assert_int_equal(f.states[0].made, 1);
+	assert_int_equal(f.states[1].made, 2);
+	assert_int_equal(f.states[2].made, 1);
+	ringtap_monitor_close(f.mon);
+}
+
 static void names_of_rings_that_are_not_there_yet(void **state)
 {
 	struct test_output o;
@@ -392,6 +424,7 @@ static void names_of_rings_that_are_not_there_yet(void **state)
 	on("ring > 80%");
 	on("ring rx_to_wroker > 80%");
 	on("ring zz > 80%");
+	on("xstat zz > 80");
 	watch_for(1);
 	test_output_begin();
 	conditions_warn(&f);
@@ -400,7 +433,9 @@ static void names_of_rings_that_are_not_there_yet(void **state)
 		"ringtap: flight: --on 'ring rx_to_wroker > 80%': 'app' has no ring of this name, "
 		"so this waits for one; did you mean 'rx_to_worker'?\n"
 		"ringtap: flight: --on 'ring zz > 80%': 'app' has no ring of this name, so this "
-		"waits for one; 'ringtap top app --view rings' lists them\n");
+		"waits for one; 'ringtap top app --view rings' lists them\n"
+		"ringtap: flight: --on 'xstat zz > 80': 'app' has no xstat of this name, so this "
+		"waits for one; 'ringtap top app --view xstats' lists them\n");
 	test_output_free(&o);
 	ringtap_monitor_close(f.mon);
 }
@@ -460,6 +495,7 @@ int main(void)
 		CASE(values_and_distances),
 		CASE(times_are_written_as_in_conditions),
 		CASE(a_ring_has_the_level_of_its_fullest_sample),
+		CASE(an_xstat_that_grows),
 		CASE(names_of_rings_that_are_not_there_yet),
 		CASE(nothing_is_known_before_the_first_second),
 		CASE(a_failed_reading_answers_nothing),

@@ -22,6 +22,7 @@ unsigned trigger_collectors(const struct trigger *t)
 	case TRIGGER_BURST: return RINGTAP_BUSY;
 	case TRIGGER_POOL:
 	case TRIGGER_RING: return RINGTAP_POOLS;
+	case TRIGGER_XSTAT: return RINGTAP_XSTATS;
 	case TRIGGER_DOCTOR: return JUDGE_COLLECTORS;
 	default: return 0;
 	}
@@ -34,6 +35,17 @@ bool trigger_is_level(const struct trigger *t)
 	       t->over_ns;
 }
 
+static const char *unit_of(const struct trigger *t)
+{
+	if (t->percent)
+		return " %";
+	if (t->kind == TRIGGER_XSTAT)
+		return t->rate ? "/s" : "";
+	if (t->kind == TRIGGER_POOL || t->kind == TRIGGER_RING)
+		return " objects";
+	return t->rate ? " packets/s" : " packets";
+}
+
 void trigger_value(const struct trigger *t, double value, char *out, size_t size)
 {
 	char text[64];
@@ -44,11 +56,7 @@ void trigger_value(const struct trigger *t, double value, char *out, size_t size
 		format_ns(text, value);
 		snprintf(out, size, "%s", text);
 	} else {
-		snprintf(out, size, "%.0f%s", value,
-			t->rate                                              ? " packets/s"
-			: t->percent                                         ? " %"
-			: t->kind == TRIGGER_POOL || t->kind == TRIGGER_RING ? " objects"
-									     : " packets");
+		snprintf(out, size, "%.0f%s", value, unit_of(t));
 	}
 }
 
@@ -71,10 +79,29 @@ static double counted(const struct trigger *t, const struct driver_counts *d)
 	return t->rate ? n / d->seconds : n;
 }
 
+bool trigger_names(const struct trigger *t, const char *name)
+{
+	return !*t->object || !strcmp(t->object, name);
+}
+
+/* NAN: unknown, or another xstat. */
+static double xstat_grown(const struct trigger *t, const struct span *s, uint32_t i)
+{
+	double seconds, n = rates_xstat(s, i, &seconds);
+	const struct ringtap_xstat_stats *x = ringtap_snapshot_xstat(s->to, i);
+
+	if (x->gone || x->port == RINGTAP_NO_INDEX || !trigger_names(t, x->name))
+		return NAN;
+	return t->rate ? n / seconds : n;
+}
+
 bool trigger_known(const struct trigger *t, const struct span *s)
 {
+	for (uint32_t i = 0; t->kind == TRIGGER_XSTAT && i < s->to->xstat_count; i++)
+		if (!isnan(xstat_grown(t, s, i)))
+			return true;
 	if (t->kind > TRIGGER_ERRORS)
-		return true;
+		return t->kind != TRIGGER_XSTAT;
 	for (uint32_t i = 0; i < s->to->port_count && i < s->from->port_count; i++) {
 		struct driver_counts d;
 
@@ -340,11 +367,6 @@ bool trigger_blind(const struct trigger *t, const struct ringtap_snapshot *s)
 	return !known;
 }
 
-bool trigger_names(const struct trigger *t, const char *name)
-{
-	return !*t->object || !strcmp(t->object, name);
-}
-
 static bool check_rings(const struct trigger *t, const struct span *s, struct event *e)
 {
 	bool met = false;
@@ -360,6 +382,24 @@ static bool check_rings(const struct trigger *t, const struct span *s, struct ev
 			continue;
 		met = true;
 		whole(e, s, level, r->name);
+	}
+	return met;
+}
+
+static bool check_xstats(const struct trigger *t, const struct span *s, struct event *e)
+{
+	bool met = false;
+
+	for (uint32_t i = 0; i < s->to->xstat_count; i++) {
+		const struct ringtap_xstat_stats *x = ringtap_snapshot_xstat(s->to, i);
+		double n = xstat_grown(t, s, i);
+
+		if (!(n > t->threshold) || (met && n <= e->value))
+			continue;
+		met = true;
+		whole(e, s, n, ringtap_snapshot_port(s->to, x->port)->name);
+		e->from_ns = ringtap_snapshot_xstat(s->from, i)->read_ns;
+		e->to_ns = x->read_ns;
 	}
 	return met;
 }
@@ -381,6 +421,7 @@ bool trigger_check(const struct trigger *t, const struct span *s, struct event *
 	case TRIGGER_BURST: return check_bursts(t, s, e);
 	case TRIGGER_POOL: return check_pools(t, s, e);
 	case TRIGGER_RING: return check_rings(t, s, e);
+	case TRIGGER_XSTAT: return check_xstats(t, s, e);
 	default: return false;
 	}
 }

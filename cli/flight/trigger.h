@@ -27,15 +27,16 @@ enum trigger_kind {
 	TRIGGER_BURST,
 	TRIGGER_POOL,
 	TRIGGER_RING,
+	TRIGGER_XSTAT,
 	TRIGGER_DOCTOR, /* this and those below do not compare two snapshots */
 	TRIGGER_PACKET,
 	TRIGGER_USDT,
 	TRIGGER_EXIT,
 	TRIGGER_COMMAND, /* SIGUSR1, and ringtap flight trigger; always on */
 };
-#define TRIGGER_NAMES                                                                                 \
-	"missed|no-mbuf|refused|errors|latency|p50|p90|p99|p999|gap|idle-gap|burst|pool|ring|doctor|" \
-	"packet|usdt|exit"
+#define TRIGGER_NAMES                                                                                \
+	"missed|no-mbuf|refused|errors|latency|p50|p90|p99|p999|gap|idle-gap|burst|pool|ring|xstat|" \
+	"doctor|packet|usdt|exit"
 
 struct trigger {
 	const char *text; /* as given; it lives as long as argv */
@@ -43,7 +44,7 @@ struct trigger {
 	enum trigger_kind kind;
 	double threshold; /* packets, ns, or objects; percent or packets/s if so */
 	bool rate, percent;
-	char object[RINGTAP_NAME_LEN]; /* name of the ring; "": any */
+	char object[RINGTAP_NAME_LEN]; /* name of the ring ("": any) or xstat */
 	uint64_t over_ns;       /* the interval that it is compared over; 0: between two readings */
 	int verdict;            /* enum verdict_id of TRIGGER_DOCTOR, -1: any fault */
 	struct filter filter;   /* TRIGGER_PACKET: for Ethernet */
@@ -89,7 +90,7 @@ bool trigger_known(const struct trigger *t, const struct span *s);
 bool trigger_check_doctor(const struct trigger *t, const struct diagnosis *d, struct event *e);
 /* True: nothing in the application can meet it yet: it has no mempool whose level is known. */
 bool trigger_blind(const struct trigger *t, const struct ringtap_snapshot *s);
-/* Whether it covers the ring of this name. */
+/* Whether it covers the ring or xstat of this name. */
 bool trigger_names(const struct trigger *t, const char *name);
 /* Only the change of a level counts; other conditions are met again and again. */
 bool trigger_is_level(const struct trigger *t);

@@ -28,13 +28,13 @@ static int unknown(const char *text, const char *names, const char *word, size_t
 
 static bool is_counter(enum trigger_kind k)
 {
-	return k <= TRIGGER_ERRORS;
+	return k <= TRIGGER_ERRORS || k == TRIGGER_XSTAT;
 }
 
 /* Counters that are compared between two snapshots, and not kept as single cases. */
 static bool has_interval(enum trigger_kind k)
 {
-	return k <= TRIGGER_P999;
+	return k <= TRIGGER_P999 || k == TRIGGER_XSTAT;
 }
 
 /* A number of packets or objects, "/s" behind counters and "%" behind levels. */
@@ -51,7 +51,10 @@ static int parse_level(struct trigger *t, const char *text)
 	t->rate = is_counter(t->kind) && !strcmp(text + len, "/s");
 	t->percent =
 		(t->kind == TRIGGER_POOL || t->kind == TRIGGER_RING) && !strcmp(text + len, "%");
-	if (parse_count(number, &n) || n > UINT32_MAX || (text[len] && !t->rate && !t->percent))
+	if (parse_count(number, &n) || (text[len] && !t->rate && !t->percent))
+		return -EINVAL;
+	/* Bytes of a port are more than packets. */
+	if (n > UINT32_MAX && t->kind != TRIGGER_XSTAT)
 		return -EINVAL;
 	t->threshold = (double)n;
 	return t->kind == TRIGGER_RING && t->percent && n >= 100 ? -ERANGE : 0;
@@ -64,7 +67,7 @@ static int parse_limit(struct trigger *t, const char *text)
 	uint64_t ns;
 	int ret;
 
-	if (!*text && is_counter(t->kind))
+	if (!*text && is_counter(t->kind) && t->kind != TRIGGER_XSTAT)
 		return 0;
 	if (*text != sign)
 		return refuse(t->text, sign == '<' ? "give a level, as in 'pool < 10%'"
@@ -119,14 +122,17 @@ static int parse_threshold(struct trigger *t, const char *text)
 	return ret ? ret : parse_limit(t, copy);
 }
 
-/* "NAME > 80%": names may have blanks and signs. */
+/* "NAME > 80%", "NAME > 10/s": names may have blanks and signs. */
 static int parse_object(struct trigger *t, const char *text)
 {
 	const char *sign = strrchr(text, '>');
 	size_t len = sign ? (size_t)(sign - text) : 0;
 
-	if (!sign || *text == ':')
-		return refuse(t->text, "give a level, as in 'ring NAME > 80%' or 'ring > 80%'");
+	if (!sign || *text == ':' || (t->kind == TRIGGER_XSTAT && sign == text))
+		return refuse(
+			t->text, t->kind == TRIGGER_XSTAT
+					 ? "give a name and a threshold, as in 'xstat NAME > 10/s'"
+					 : "give a level, as in 'ring NAME > 80%' or 'ring > 80%'");
 	while (len && text[len - 1] == ' ')
 		len--;
 	if (len >= sizeof(t->object))
@@ -227,7 +233,8 @@ int trigger_parse(struct trigger *t, const char *text)
 	rest += len;
 	rest += strspn(rest, " ");
 	switch (t->kind) {
-	case TRIGGER_RING: return parse_object(t, rest);
+	case TRIGGER_RING:
+	case TRIGGER_XSTAT: return parse_object(t, rest);
 	case TRIGGER_DOCTOR: return parse_verdict(t, rest);
 	case TRIGGER_PACKET: return parse_packet(t, rest);
 	case TRIGGER_USDT: return parse_usdt(t, rest);

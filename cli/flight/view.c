@@ -36,6 +36,11 @@ static const char *const *next_steps(enum trigger_kind kind)
 		"A ring fills while packets enter it faster than a thread takes them: compare the "
 		"panels before the event: a burst, or a gap or a wait of that thread?",
 		FLIGHT_METRICS " has the levels of all rings for each second.", NULL};
+	static const char *const xstat[] = {FLIGHT_METRICS
+		" has the extended statistics of all drivers for each second: which others grew?",
+		"Compare the panels before the event: a burst (more packets), or a thread that did "
+		"not poll (a gap)?",
+		NULL};
 	static const char *const refused[] = {
 		"Look at the link and the peer of the port: " FLIGHT_METRICS
 		" has its counters and its link for each second.",
@@ -76,6 +81,7 @@ static const char *const *next_steps(enum trigger_kind kind)
 	case TRIGGER_DOCTOR: return loss;
 	case TRIGGER_POOL: return pool;
 	case TRIGGER_RING: return ring;
+	case TRIGGER_XSTAT: return xstat;
 	case TRIGGER_REFUSED:
 	case TRIGGER_ERRORS: return refused;
 	case TRIGGER_GAP:
@@ -269,6 +275,7 @@ json_t *incident_view(
 		view_latency(&v, i, first, last);
 		view_pools(&v, i, first, last);
 		view_rings(&v, i, first, last);
+		view_xstat(&v, i, first, last);
 	}
 	add_counted(&v, i);
 	passages_view(i, first < last ? i->f->history[last] : NULL, &v, &bars);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Panels of an incident's page: packets in the file, and what the probe counted in each second. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -320,4 +321,47 @@ void view_rings(struct view *v, const struct incident *i, unsigned first, unsign
 		"than seven those that were less full.");
 	if (i->trigger->kind == TRIGGER_RING && i->trigger->percent)
 		view_limit(panel, i->trigger->text, i->trigger->threshold / 100);
+}
+
+/* ---- the extended statistic of the condition */
+
+static double xstat_rate(const struct incident *i, unsigned n, uint32_t k)
+{
+	const struct span s = history_span(i->f, n, n + 1);
+	double seconds, grown = NAN;
+
+	if (k < s.to->xstat_count && !ringtap_snapshot_xstat(s.to, k)->gone)
+		grown = rates_xstat(&s, k, &seconds);
+	return isnan(grown) ? NAN : grown / seconds;
+}
+
+void view_xstat(struct view *v, const struct incident *i, unsigned first, unsigned last)
+{
+	const struct ringtap_snapshot *end = i->f->history[last];
+	const struct trigger *t = i->trigger;
+	json_t *panel = NULL;
+	unsigned c = 0;
+
+	for (uint32_t k = 0; t->kind == TRIGGER_XSTAT && k < end->xstat_count && c < CURVES; k++) {
+		const struct ringtap_xstat_stats *x = ringtap_snapshot_xstat(end, k);
+		char title[RINGTAP_NAME_LEN + 16], name[RINGTAP_NAME_LEN];
+		json_t *values;
+
+		if (x->port == RINGTAP_NO_INDEX || !trigger_names(t, x->name))
+			continue;
+		snprintf(title, sizeof(title), "%s, by port", x->name);
+		if (!panel)
+			panel = seconds_panel(
+				v, i, first, last, drivers_read_ns, "xstat", title, "/s");
+		values = view_series(panel,
+			printable(name, sizeof(name), ringtap_snapshot_port(end, x->port)->name),
+			c++);
+		for (unsigned n = first; n < last; n++)
+			view_append(values, xstat_rate(i, n, k));
+	}
+	if (!panel)
+		return;
+	view_panel_note(panel, "The growth between two readings of the drivers.");
+	if (t->rate)
+		view_limit(panel, t->text, t->threshold);
 }

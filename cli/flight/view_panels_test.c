@@ -126,6 +126,46 @@ static void the_fullest_sample_of_a_ring(void **state)
 		0.8, 1e-9);
 }
 
+static void put_xstat(unsigned second, uint64_t value)
+{
+	struct ringtap_xstat_stats *x =
+		(struct ringtap_xstat_stats *)ringtap_snapshot_xstat(f.history[second], 1);
+
+	f.history[second]->xstat_count = 2;
+	*x = (struct ringtap_xstat_stats){.name = "rx_crc",
+		.port = 1,
+		.value = value,
+		.read_ns = ringtap_snapshot_port(f.history[second], 1)->read_ns};
+}
+
+/* Only that of the condition. */
+static void the_xstat_of_a_condition(void **state)
+{
+	static const uint64_t values[SECONDS + 1] = {0, 100, 400, 3, 3};
+
+	make();
+	assert_null(panel("xstat"));
+	json_decref(document);
+	for (unsigned i = 0; i <= SECONDS; i++)
+		put_xstat(i, values[i]);
+	trigger = (struct trigger){.text = "xstat rx_crc > 50/s",
+		.kind = TRIGGER_XSTAT,
+		.threshold = 50,
+		.rate = true};
+	strcpy(trigger.object, "rx_crc");
+	make();
+	assert_string_equal(text(panel("xstat"), "title"), "rx_crc, by port");
+	assert_int_equal(json_array_size(json_object_get(panel("xstat"), "series")), 1);
+	assert_string_equal(
+		text(json_array_get(json_object_get(panel("xstat"), "series"), 0), "name"), "p1");
+	assert_float_equal(json_number_value(json_array_get(values_of("xstat", 0), 1)), 300, 1e-6);
+	assert_true(json_is_null(json_array_get(values_of("xstat", 0), 2))); /* was reset */
+	assert_float_equal(json_number_value(json_array_get(values_of("xstat", 0), 3)), 0, 0);
+	assert_float_equal(json_number_value(json_object_get(
+				   json_object_get(panel("xstat"), "limit"), "value")),
+		50, 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +176,7 @@ int main(void)
 		CASE(the_threshold_of_a_latency),
 		CASE(the_free_buffers_of_a_pool),
 		CASE(the_fullest_sample_of_a_ring),
+		CASE(the_xstat_of_a_condition),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "show/term.h"
 #include "faults.h"
 #include "output.h"
+#include "tabs.h"
 #include "base/util.h"
 
 #define HEAD_LINES 3              /* title, views, column titles */
@@ -64,8 +65,6 @@ struct top_screen {
 	char open_app[METRIC_TEXT_LEN]; /* that has the flow whose packets are shown; "": none */
 	unsigned long alarm;            /* attribute of values that are bad news */
 };
-
-static const char keys[] = "aputmklgf"; /* keys of the views, in their order */
 
 static const struct view *current(const struct top_screen *s)
 {
@@ -238,7 +237,6 @@ static void draw_head(const struct top_screen *s)
 	time_t now = (time_t)(now_ns(CLOCK_REALTIME) / NS_PER_S);
 	char clock[16], line[256];
 	struct tm tm;
-	int x = 0;
 
 	localtime_r(&now, &tm);
 	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
@@ -248,16 +246,7 @@ static void draw_head(const struct top_screen *s)
 		*s->at.app ? "  of " : "", *s->at.name ? s->at.name : s->at.app,
 		*s->filter || s->typing ? "  /" : "", s->filter);
 	mvaddnstr(0, 0, line, COLS);
-	move(1, 0);
-	for (unsigned i = 0; i < VIEW_COUNT; i++) {
-		if (i == s->at.view)
-			attron(A_REVERSE | A_BOLD);
-		snprintf(line, sizeof(line), " %c %s ", keys[i], views[i].name);
-		mvaddnstr(1, x, line, COLS - x > 0 ? COLS - x : 0);
-		attroff(A_REVERSE | A_BOLD);
-		x += (int)strlen(line);
-	}
-	mvaddnstr(1, x, "  h help  q quit", COLS - x > 0 ? COLS - x : 0);
+	tabs_draw(s->at.view);
 }
 
 static void draw_titles(const struct top_screen *s)
@@ -354,11 +343,11 @@ static void draw_help(const struct top_screen *s)
 {
 	static const char *const lines[] = {
 		"a applications  p ports  u queues  t threads  m mempools  l latency  g gaps",
-		"k rings  f flows, from a sample of received packets",
+		"k rings  x xstats of drivers  f flows, from a sample of received packets",
 		"left right: other view    < >: sort by column    o: own order    r: reverse",
 		"b: count bytes, which costs more    + -: interval    space: pause",
 		"up down PgUp PgDn Home End: select a row    /: only rows with a text",
-		"Enter: queues of the selected port, packets of the flow, and the like    Esc: back",
+		"Enter: what belongs to the selected row, as queues of a port    Esc: back",
 		"q: quit    any other key: back"};
 	const struct view *v = current(s);
 	int y = HEAD_LINES - 1;
@@ -409,14 +398,16 @@ static bool scroll_key(struct top_screen *s, int key)
 
 static bool view_key(struct top_screen *s, int key)
 {
-	const char *k = key > 0 && key < 128 ? strchr(keys, key) : NULL;
+	unsigned view = 0;
 
+	while (view < VIEW_COUNT && views[view].key != key)
+		view++;
 	if (key == KEY_RIGHT || key == '\t')
 		select_view(s, (s->at.view + 1) % VIEW_COUNT);
 	else if (key == KEY_LEFT)
 		select_view(s, (s->at.view + VIEW_COUNT - 1) % VIEW_COUNT);
-	else if (k)
-		select_view(s, (enum top_view)(k - keys));
+	else if (view < VIEW_COUNT)
+		select_view(s, (enum top_view)view);
 	else
 		return false;
 	return true;
@@ -449,7 +440,7 @@ static void take_key(struct top_screen *s, int key)
 		return;
 	}
 	s->help = false;
-	if (key == 'q' || key == 'Q' || key == 'x')
+	if (key == 'q' || key == 'Q')
 		s->quit = true;
 	if (key == KEY_RESIZE)
 		s->help = helped;

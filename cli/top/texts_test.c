@@ -11,6 +11,7 @@
 #include "base/util.h"
 #include "cli/commands.h"
 #include "cli/top/output.h"
+#include "cli/top/tabs.h"
 #include "measure/fake_monitor.h"
 #include "common/test_now.h"
 
@@ -128,6 +129,33 @@ static void rings_that_are_refused(void)
 	app->s.snapshot.rings_beyond = 4;
 }
 
+static void with_xstats(struct fake_app *a, uint64_t ns)
+{
+	struct ringtap_xstat_stats *x = a->s.xstats;
+
+	fake_forward(a, ns);
+	x[0].value = 5000000000 + ns / 1000;
+	x[0].read_ns = x[1].read_ns = x[2].read_ns = TEST_NOW_REAL_NS + ns;
+}
+
+/* One that grows, one with the longest name, one that is 0, and one that was read once. */
+static void xstats_of_drivers(void)
+{
+	struct ringtap_xstat_stats *x = app->s.xstats;
+
+	strcpy(x[0].name, "rx_good_packets");
+	strcpy(x[1].name, "rx_priority7_xon_to_xoff_packets_of_the_first_physical_function");
+	strcpy(x[2].name, "tx_errors");
+	strcpy(x[3].name, "rx_missed_errors");
+	x[1].port = x[2].port = 1;
+	x[1].value = 7;
+	x[3].value = UINT64_MAX;
+	x[3].read_ns = 1;
+	app->s.snapshot.collectors |= RINGTAP_XSTATS;
+	app->s.snapshot.xstat_count = 4;
+	app->work = with_xstats;
+}
+
 static void one_without_the_probe(void)
 {
 	two_applications();
@@ -143,6 +171,10 @@ static void strange_names(void)
 {
 	strcpy(app->s.ports[0].name, "net_null\x1b[31m5");
 	strcpy(app->s.pools[0].name, "p\np");
+	app->s.xstats[0] =
+		(struct ringtap_xstat_stats){.name = "x\nx", .port = 1, .read_ns = 1, .value = 7};
+	app->s.snapshot.xstat_count = 1;
+	app->s.snapshot.collectors |= RINGTAP_XSTATS;
 }
 
 static const struct test_golden rows[] = {
@@ -164,6 +196,9 @@ static const struct test_golden rows[] = {
 	{"pools.txt", "--once|--view|pools", STATUS_OK, in_trouble},
 	{"pools-wide.txt", "--once|--wide|--view|pools", STATUS_OK, in_trouble},
 	{"rings.txt", "--once|--view|rings", STATUS_OK, NULL},
+	{"xstats.txt", "--once|--view|xstats", STATUS_OK, xstats_of_drivers},
+	{"xstats-wide.txt", "--once|--wide|--view|xstats", STATUS_OK, xstats_of_drivers},
+	{"xstats-by-rate.txt", "--once|--view|xstats|--by|RATE/s", STATUS_OK, xstats_of_drivers},
 	{"latency.txt", "--once|--view|latency", STATUS_OK, in_trouble},
 	{"latency-wide.txt", "--once|--wide|--view|latency", STATUS_OK, in_trouble},
 	{"gaps.txt", "--once|--view|gaps", STATUS_OK, in_trouble},
@@ -180,6 +215,7 @@ static const struct test_golden rows[] = {
 	{"none-queues.txt", "--once|--view|queues", STATUS_OK, nothing_there},
 	{"none-pools.txt", "--once|--view|pools", STATUS_OK, nothing_there},
 	{"none-rings.txt", "--once|--view|rings", STATUS_OK, nothing_there},
+	{"none-xstats.txt", "--once|--view|xstats", STATUS_OK, nothing_there},
 	{"rings-refused.txt", "--once|--view|rings", STATUS_OK, rings_that_are_refused},
 	{"none-latency.txt", "--once|--view|latency", STATUS_OK, nothing_there},
 	{"none-gaps.txt", "--once|--view|gaps", STATUS_OK, nothing_there},
@@ -267,6 +303,8 @@ static void views_switch_their_collectors_on(void **state)
 		{"--once|--view|latency",
 			RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS | RINGTAP_LATENCY},
 		{"--once|--view|gaps", RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS | RINGTAP_GAPS},
+		{"--once|--view|xstats",
+			RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS | RINGTAP_XSTATS},
 		{"--once|--collectors|bytes", RINGTAP_BYTES | RINGTAP_POLLS},
 	};
 
@@ -317,6 +355,43 @@ static void titles_are_offered(void **state)
 		assert_true(found[i]);
 }
 
+/* ---- the screen */
+
+static const char *line_of_views(unsigned width)
+{
+	static char line[VIEW_COUNT * (TAB_LEN + 1)];
+	size_t len = 0;
+
+	for (const struct view *v = views; v < views + VIEW_COUNT; v++) {
+		len += (size_t)tab_text(v, tabs_letters(width), line + len);
+		line[len++] = ' ';
+	}
+	line[len - 1] = '\0';
+	return line;
+}
+
+static void the_line_of_views_fits(void **state)
+{
+	assert_string_equal(line_of_views(80),
+		"apps ports u queues threads m pools k rings xstats latency gaps flows");
+	assert_string_equal(line_of_views(1000), line_of_views(80));
+	assert_string_equal(line_of_views(40), "ap po u qu th m po k ri xs la ga fl");
+	assert_string_equal(line_of_views(1), "a p u q t m p k r x l g f");
+	for (unsigned width = strlen(line_of_views(1)); width < 100; width++)
+		assert_in_range(strlen(line_of_views(width)), 1, width);
+}
+
+/* And no other key of the screen does. */
+static void a_key_shows_one_view(void **state)
+{
+	char used[128] = "qQh? rbo+-<>/"; /* the rest is 0 */
+
+	for (const struct view *v = views; v < views + VIEW_COUNT; v++) {
+		assert_null(strchr(used, v->key));
+		used[strlen(used)] = v->key;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +402,8 @@ int main(void)
 		CASE(views_switch_their_collectors_on),
 		CASE(a_closed_output_is_a_failure),
 		CASE(titles_are_offered),
+		CASE(the_line_of_views_fits),
+		CASE(a_key_shows_one_view),
 	};
 	int failed =
 		test_goldens(&cmd_top, GOLDEN, rows, sizeof(rows) / sizeof(rows[0]), begin, end);

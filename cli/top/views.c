@@ -116,6 +116,14 @@ static const struct column ring_columns[] = {
 	CURVE("60 s OF PEAK%", 1),
 };
 
+static const struct column xstat_columns[] = {
+	APP,
+	{"PORT", 9, 1, RT_M_XSTAT_PORT, false, false},
+	{"XSTAT", 24, 0, RT_M_XSTAT_NAME, false, false},
+	{"VALUE", 15, 0, RT_M_XSTAT_VALUE, false, false},
+	{"RATE/s", 7, 0, RT_M_XSTAT_RATE, false, false},
+};
+
 static const struct column latency_columns[] = {
 	APP,
 	{"RXPORT", 9, 0, RT_M_RX_PORT, false, false},
@@ -147,23 +155,25 @@ static const struct column gap_columns[] = {
 #define COLUMNS(c) c, sizeof(c) / sizeof((c)[0]) - 1
 
 const struct view views[VIEW_COUNT] = {
-	[VIEW_APPS] = {"apps", RT_OBJECT_APP, COLUMNS(app_columns), 1, "no applications",
+	[VIEW_APPS] = {"apps", 'a', RT_OBJECT_APP, COLUMNS(app_columns), 1, "no applications",
 		RINGTAP_BUSY, 12},
-	[VIEW_PORTS] = {"ports", RT_OBJECT_PORT, COLUMNS(port_columns), 3, "no ports",
+	[VIEW_PORTS] = {"ports", 'p', RT_OBJECT_PORT, COLUMNS(port_columns), 3, "no ports",
 		RINGTAP_POLLS, 16},
-	[VIEW_QUEUES] = {"queues", RT_OBJECT_QUEUE, COLUMNS(queue_columns), 5,
+	[VIEW_QUEUES] = {"queues", 'u', RT_OBJECT_QUEUE, COLUMNS(queue_columns), 5,
 		"no thread polls any queue", RINGTAP_POLLS, 15},
-	[VIEW_THREADS] = {"threads", RT_OBJECT_THREAD, COLUMNS(thread_columns), 4,
+	[VIEW_THREADS] = {"threads", 't', RT_OBJECT_THREAD, COLUMNS(thread_columns), 4,
 		"no thread polls any queue", RINGTAP_BUSY, 14},
-	[VIEW_POOLS] = {"pools", RT_OBJECT_POOL, COLUMNS(pool_columns), 4, "no mempools",
+	[VIEW_POOLS] = {"pools", 'm', RT_OBJECT_POOL, COLUMNS(pool_columns), 4, "no mempools",
 		RINGTAP_POOLS, 12},
-	[VIEW_RINGS] = {"rings", RT_OBJECT_RING, COLUMNS(ring_columns), 6,
+	[VIEW_RINGS] = {"rings", 'k', RT_OBJECT_RING, COLUMNS(ring_columns), 6,
 		"no rings but those of mempools", RINGTAP_POOLS, 8},
-	[VIEW_LATENCY] = {"latency", RT_OBJECT_PAIR, COLUMNS(latency_columns), 9,
+	[VIEW_XSTATS] = {"xstats", 'x', RT_OBJECT_XSTAT, COLUMNS(xstat_columns) + 1, 0,
+		"no driver has an extended statistic that is not 0", RINGTAP_XSTATS, 5},
+	[VIEW_LATENCY] = {"latency", 'l', RT_OBJECT_PAIR, COLUMNS(latency_columns), 9,
 		"no packet was received and sent again", RINGTAP_LATENCY, 12},
-	[VIEW_GAPS] = {"gaps", RT_OBJECT_GAP, COLUMNS(gap_columns) + 1, 0, "no gaps yet",
+	[VIEW_GAPS] = {"gaps", 'g', RT_OBJECT_GAP, COLUMNS(gap_columns) + 1, 0, "no gaps yet",
 		RINGTAP_GAPS, 4},
-	[VIEW_FLOWS] = {"flows", RT_OBJECT_APP, flow_view_columns, FLOW_VIEW_COLUMNS, 0,
+	[VIEW_FLOWS] = {"flows", 'f', RT_OBJECT_APP, flow_view_columns, FLOW_VIEW_COLUMNS, 0,
 		"no packets yet; the first second of them takes some more", 0, FLOW_VIEW_SORT},
 };
 
@@ -255,6 +265,12 @@ static int by_place(const void *left, const void *right, void *snapshot)
 	return (place[0] > place[1]) - (place[0] < place[1]);
 }
 
+/* Drivers have hundreds of statistics of what does not happen. */
+static bool is_zero(const struct subject *x)
+{
+	return x->xstat && !x->xstat->value;
+}
+
 static void fill(
 	const struct view *v, struct table *t, const struct watched *a, const struct span *s)
 {
@@ -269,7 +285,7 @@ static void fill(
 		struct subject x;
 
 		subject_make(&x, s, v->object, order[i], true);
-		if (subject_gone(&x) || !subject_wanted(s, v->object, order[i]))
+		if (subject_gone(&x) || !subject_wanted(s, v->object, order[i]) || is_zero(&x))
 			continue;
 		if (v->object == RT_OBJECT_GAP)
 			add_gaps(t, a, &x);

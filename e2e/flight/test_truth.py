@@ -136,3 +136,22 @@ def test_a_ring_that_fills_under_traffic(stream_of, keep, record):
     assert all(n <= level(ns_of(s["to"])) + BURST for n, s in zip(counted, metrics, strict=True))
     assert counted == sorted(counted) and counted[-1] > slots / 4
     assert "A ring fills while packets enter it faster" in advice(incident)
+
+
+@pytest.mark.nightly
+def test_an_xstat_that_grows(stream_of, keep, record):
+    """The growth between two readings of a driver is the number of packets that the port received meanwhile; the
+    readings and the hooks' times may differ by one burst."""
+    app = stream_of("2k")
+    recorder = record(app)
+    on = ("--on", "xstat rx_good_packets > 100", "--before", "500ms", "--after", "500ms")
+    kept = keep(app, *on, "--buffer", "32M", *LONG)
+    (incident,) = kept.incidents(1)
+    kept.finish()
+    recorder.finish()
+    app.stop()
+    received = numbers(recorder.file(), incident["trigger"]["where"], RX)
+    between = [n for n, ns in received.items() if incident.at("event_from") <= ns <= incident.at("event_to")]
+    assert between and abs(len(between) - incident["trigger"]["number"]) <= 2 * BURST
+    seconds = only(json.loads((incident.folder / "metrics.json").read_text()))["seconds"]
+    assert {x["name"] for s in seconds for x in s["xstats"]} >= {"rx_good_packets", "tx_good_packets"}

@@ -29,6 +29,7 @@ enum {
 	RINGTAP_INTERVALS = 1 << 7, /* each gap and each busy period of GAPS and BUSY */
 	/* With RINGTAP_LATENCY: a pair for each sending queue and class of lengths. */
 	RINGTAP_LATENCY_SPLIT = 1 << 8,
+	RINGTAP_XSTATS = 1 << 9, /* extended statistics of drivers; earlier probes have none */
 };
 
 #define RINGTAP_BURSTS 512 /* burst sizes that are counted one by one: 0 … 512 */
@@ -191,6 +192,16 @@ struct ringtap_ring_stats {
 	uint32_t recent[RINGTAP_RING_RECENT]; /* the last ones, newest first */
 };
 
+/* An extended statistic (xstat) of a port's driver, read about twice a second. Most of them are
+ * counters, which may begin again. */
+struct ringtap_xstat_stats {
+	char name[RINGTAP_NAME_LEN];
+	uint32_t port;    /* index in ports, RINGTAP_NO_INDEX: unknown */
+	bool gone;        /* with its port, or the driver has no such statistic any more */
+	uint64_t value;   /* that of the last reading, also if the port was stopped since then */
+	uint64_t read_ns; /* since the epoch; 0: none yet */
+};
+
 struct ringtap_sample {
 	uint64_t address, iova;
 	uint32_t tsc;  /* low half */
@@ -228,6 +239,8 @@ struct ringtap_snapshot {
 		taken_mono_ns; /* CLOCK_MONOTONIC: taken_ns may be set back between two snapshots */
 	uint32_t ring_count, rings_beyond;
 	struct ringtap_array rings;
+	uint32_t xstat_count, xstats_beyond;
+	struct ringtap_array xstats;
 };
 
 /* Entry i of a snapshot, a thread or a run of samples; i is less than the count beside it. Lives as
@@ -266,6 +279,12 @@ RINGTAP_INLINE const struct ringtap_ring_stats *ringtap_snapshot_ring(
 	const struct ringtap_snapshot *s, uint32_t i)
 {
 	return (const struct ringtap_ring_stats *)ringtap_array_at(&s->rings, i);
+}
+
+RINGTAP_INLINE const struct ringtap_xstat_stats *ringtap_snapshot_xstat(
+	const struct ringtap_snapshot *s, uint32_t i)
+{
+	return (const struct ringtap_xstat_stats *)ringtap_array_at(&s->xstats, i);
 }
 
 RINGTAP_INLINE const struct ringtap_sample_run *ringtap_snapshot_sample_run(

@@ -10,7 +10,8 @@
 /* In the low half of the mode's state, beside RT_COLLECT_*: each burst is an event for a tracer
  * beyond USDT. */
 #define RT_COLLECT_TRACE (1u << 31)
-#define RT_COLLECT_HOOKS (RT_COLLECT_ALL & ~RT_COLLECT_POOLS) /* collectors that need hooks */
+/* Collectors that need hooks. */
+#define RT_COLLECT_HOOKS (RT_COLLECT_ALL & ~(RT_COLLECT_POOLS | RT_COLLECT_XSTATS))
 
 /* In the mode's latency_every, beside a number above 1: times of packets without the flag are
  * inferred, see latency.c. If every packet is timed they are inferred anyway. */

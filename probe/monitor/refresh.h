@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The control thread's readings of ports, threads, mempools and rings. */
+/* The control thread's readings of ports, drivers, threads, mempools and rings. */
 #ifndef RINGTAP_PROBE_MONITOR_REFRESH_H
 #define RINGTAP_PROBE_MONITOR_REFRESH_H
 
@@ -11,6 +11,9 @@ void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_threads(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_pools(struct rt_stats *f);
 void rt_stats_sample_rings(struct rt_stats *f);
+/* After rt_stats_scan_ports(). begin: also reads the names again. */
+void rt_stats_begin_xstats(struct rt_stats *f, uint64_t now_ns);
+void rt_stats_refresh_xstats(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_look_at_polls(struct rt_stats *f);
 
 /* A reading of a driver's counters, and the packets that the port's TX hooks had counted before and

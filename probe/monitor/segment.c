@@ -41,6 +41,7 @@ static struct rt_stat_header lay_out(void)
 	h.pair_offset = place(&at, sizeof(struct rt_stat_pair) * RT_STAT_PAIRS);
 	h.pool_offset = place(&at, sizeof(struct rt_stat_pool) * RT_STAT_POOLS);
 	h.ring_offset = place(&at, sizeof(struct rt_stat_ring) * RT_STAT_RINGS);
+	h.xstat_offset = place(&at, sizeof(struct rt_stat_xstat) * RT_STAT_XSTATS);
 	h.sampler_offset = place(&at, sizeof(struct rt_stat_sampler) * RT_STAT_SAMPLERS);
 	h.log_offset = place(&at, sizeof(struct rt_stat_log) * RT_STAT_LOGS);
 	h.segment_size = (at + page - 1) / page * page;
@@ -58,6 +59,7 @@ static void find_tables(struct rt_stats *f)
 	f->pairs = (void *)(base + f->header->pair_offset);
 	f->pools = (void *)(base + f->header->pool_offset);
 	f->rings = (void *)(base + f->header->ring_offset);
+	f->xstats = (void *)(base + f->header->xstat_offset);
 	f->samplers = (void *)(base + f->header->sampler_offset);
 	f->logs = (void *)(base + f->header->log_offset);
 }

@@ -36,7 +36,9 @@ struct rt_stat_port_state {
 	bool reported;
 	uint64_t imissed, ierrors, rx_nombuf;
 	uint32_t epoch;
-	uint64_t unsent;   /* modulo 2^64: handed over less opackets, as far as it was certain */
+	uint64_t unsent; /* modulo 2^64: handed over less opackets, as far as it was certain */
+	uint32_t xstat_count, xstat_queues[2]; /* when their names were read; 0: not yet */
+	uint32_t xstats_beyond;                /* without an entry */
 	uint64_t polls_ns; /* on_ns of the count of what was handed over; 0: none */
 };
 
@@ -55,6 +57,7 @@ struct rt_stats {
 	struct rt_stat_pair *pairs;
 	struct rt_stat_pool *pools;
 	struct rt_stat_ring *rings;
+	struct rt_stat_xstat *xstats;
 	struct rt_stat_sampler *samplers;
 	struct rt_stat_log *logs;
 	/* Control thread. */

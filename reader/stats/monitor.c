@@ -21,7 +21,8 @@ static_assert((int)RINGTAP_POLLS == RT_COLLECT_POLLS && (int)RINGTAP_BYTES == RT
 		      (int)RINGTAP_INTERVALS == RT_COLLECT_INTERVALS &&
 		      (int)RINGTAP_INTERVAL_GAP == RT_INTERVAL_GAP &&
 		      (int)RINGTAP_INTERVAL_BUSY == RT_INTERVAL_BUSY &&
-		      (int)RINGTAP_LATENCY_SPLIT == RT_COLLECT_SPLIT,
+		      (int)RINGTAP_LATENCY_SPLIT == RT_COLLECT_SPLIT &&
+		      (int)RINGTAP_XSTATS == RT_COLLECT_XSTATS,
 	"collectors go over the wire as they are");
 
 static int too_old(const struct ringtap_monitor *mon, char *err, size_t errlen)
@@ -59,6 +60,13 @@ static int receive(struct ringtap_monitor *mon, char *err, size_t errlen)
 	return ret;
 }
 
+/* Collectors that an earlier probe would refuse, with all of the request. */
+static unsigned unknown(const struct ringtap_monitor *mon)
+{
+	return (mon->stats.logs ? 0 : (unsigned)RT_COLLECT_INTERVALS) |
+	       (mon->stats.xstats ? 0 : (unsigned)RT_COLLECT_XSTATS);
+}
+
 static int ask(struct ringtap_monitor *mon, unsigned collectors, unsigned latency_every, char *err,
 	size_t errlen)
 {
@@ -67,9 +75,7 @@ static int ask(struct ringtap_monitor *mon, unsigned collectors, unsigned latenc
 
 	if (collectors & ~(unsigned)RT_COLLECT_ALL)
 		return rt_fail(-EINVAL, err, errlen, "there is no such collector");
-	/* An earlier probe would refuse all of the request. */
-	if (!mon->stats.logs)
-		m.collectors &= ~(unsigned)RT_COLLECT_INTERVALS;
+	m.collectors &= ~unknown(mon);
 	rt_msg_init(&m.h, RT_MSG_MONITOR, sizeof(m));
 	ret = rt_msg_send(mon->conn->fd, &m.h, NULL, 0);
 	if (ret)
@@ -102,6 +108,7 @@ static int start(struct ringtap_monitor *mon, const char *dir,
 {
 	struct ringtap_conn_options co = {.size = sizeof(co)};
 	struct ringtap_monitor_options o;
+	unsigned late;
 	int ret;
 
 	ret = take_options(opts, &o, err, errlen);
@@ -111,11 +118,12 @@ static int start(struct ringtap_monitor *mon, const char *dir,
 		ret = ringtap_conn_open(&mon->conn, dir, &co, err, errlen);
 	if (!ret)
 		ret = ask(mon, o.collectors, o.latency_every, err, errlen);
-	/* Only the statistics show whether the probe knows it. */
-	if (!ret && mon->stats.logs && o.collectors & RINGTAP_INTERVALS) {
+	/* Only the statistics show whether the probe knows these. */
+	late = o.collectors & (RINGTAP_INTERVALS | RINGTAP_XSTATS) & ~unknown(mon);
+	if (!ret && late & RINGTAP_INTERVALS)
 		rt_intervals_skip(mon);
+	if (!ret && late)
 		ret = ask(mon, o.collectors, o.latency_every, err, errlen);
-	}
 	if (ret)
 		return ret;
 	if (rt_clock_wait(mon->stats.clock, &mon->line))

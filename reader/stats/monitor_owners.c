@@ -11,7 +11,7 @@ static uint32_t at_most(uint32_t v, uint32_t max)
 }
 
 /* Never decreases, as indices in snapshots stay valid. The acquire pairs with the releases in
- * add_port(), rt_stats_refresh_pools() and supply_threads(). */
+ * add_port(), rt_stats_refresh_pools(), entry_of() of xstats and supply_threads(). */
 static void take_count(uint32_t *count, const uint32_t *live, uint32_t max)
 {
 	uint32_t now = at_most(rt_load_acquire(live), max);
@@ -149,6 +149,9 @@ int rt_owners_update(struct ringtap_monitor *mon, uint64_t tsc_hz)
 	uint32_t index;
 	int ret;
 
+	/* Before ports, which are complete before they have any xstat. */
+	if (mon->stats.xstats)
+		take_count(&mon->xstat_count, &mon->stats.live->xstat_count, RT_STAT_XSTATS);
 	take_count(&mon->port_count, &mon->stats.live->port_count, RT_STAT_PORTS);
 	take_count(&mon->pool_count, &mon->stats.live->pool_count, RT_STAT_POOLS);
 	if (mon->stats.rings)

@@ -42,6 +42,15 @@ static void test_an_earlier_probe_is_not_asked_for_intervals(void **state)
 	assert_int_equal(peer.request.collectors, RT_COLLECT_GAPS);
 }
 
+static void test_an_earlier_probe_is_not_asked_for_xstats(void **state)
+{
+	stats.h->xstat_offset = 0;
+	must_attach();
+	assert_int_equal(peer.request.collectors, RT_COLLECT_ALL & ~RT_COLLECT_XSTATS);
+	assert_int_equal(switch_to(RINGTAP_POOLS | RINGTAP_XSTATS), 0);
+	assert_int_equal(peer.request.collectors, RT_COLLECT_POOLS);
+}
+
 static void test_unknown_collectors_are_refused(void **state)
 {
 	must_attach();
@@ -87,13 +96,14 @@ static void test_impossible_headers_are_refused(void **state)
 	const struct rt_stat_header good = *stats.h;
 	uint64_t *const offsets[] = {&stats.h->clock_offset, &stats.h->port_offset,
 		&stats.h->thread_offset, &stats.h->hook_offset, &stats.h->pair_offset,
-		&stats.h->pool_offset, &stats.h->sampler_offset, &stats.h->log_offset};
+		&stats.h->pool_offset, &stats.h->sampler_offset, &stats.h->log_offset,
+		&stats.h->ring_offset, &stats.h->xstat_offset};
 	const uint64_t bad[] = {0, 8, sizeof(good) + 8, stats.size - 64 + 8, stats.size, UINT64_MAX,
 		UINT64_MAX - 63};
 
 	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
 		for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
-			if (!bad[k] && offsets[i] == &stats.h->log_offset)
+			if (!bad[k] && i >= 7)
 				continue; /* an earlier probe */
 			*offsets[i] = bad[k];
 			assert_refused(-EBADMSG, "outside");
@@ -169,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		MONITOR_TEST(test_requested_collectors_reach_the_probe),
 		MONITOR_TEST(test_an_earlier_probe_is_not_asked_for_intervals),
+		MONITOR_TEST(test_an_earlier_probe_is_not_asked_for_xstats),
 		MONITOR_TEST(test_unknown_collectors_are_refused),
 		MONITOR_TEST(test_old_probe_has_its_own_error),
 		MONITOR_TEST(test_missing_memory_is_refused),

@@ -93,6 +93,11 @@ static void since_pair(struct ringtap_pair_stats *l, const struct ringtap_pair_s
 	LESS(shared);
 }
 
+static void since_xstat(struct ringtap_xstat_stats *l, const struct ringtap_xstat_stats *e)
+{
+	LESS(value);
+}
+
 EXPORT void ringtap_snapshot_since(
 	struct ringtap_snapshot *later, const struct ringtap_snapshot *earlier)
 {
@@ -118,6 +123,8 @@ EXPORT void ringtap_snapshot_since(
 	n = fewer(later->pair_count, earlier->pair_count);
 	for (uint32_t i = 0; i < n; i++)
 		since_pair(&snap->pairs[i], &old->pairs[i]);
+	for (uint32_t i = 0; i < fewer(later->xstat_count, earlier->xstat_count); i++)
+		since_xstat(&snap->xstats[i], &old->xstats[i]);
 	subtract(snap->buckets, old->buckets, (size_t)n * RT_STAT_BUCKETS);
 }
 

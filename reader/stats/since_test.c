@@ -66,6 +66,9 @@ static void test_counters_become_differences(void **state)
 	p->bucket[100] = 7;
 	p->min = 5;
 	stats.h->no_thread_polls = 2;
+	stats.xstats[0].value = 10;
+	stats.xstats[1].value = 1000;
+	stats.h->xstat_count = 2;
 	take(&before);
 	h->burst[4] = 15;
 	h->burst[0] = 3;
@@ -81,6 +84,10 @@ static void test_counters_become_differences(void **state)
 	p->bucket[100] = 9;
 	p->bucket[101] = 1;
 	stats.h->no_thread_polls = 5;
+	stats.xstats[0].value = 14;
+	stats.xstats[1].value = 3; /* reset */
+	stats.xstats[2].value = 8;
+	stats.h->xstat_count = 3;
 	take(&after);
 	ringtap_snapshot_since(after, before);
 	assert_int_equal(ringtap_snapshot_queue(after, 0)->burst[4], 5);
@@ -101,6 +108,9 @@ static void test_counters_become_differences(void **state)
 	assert_int_equal(ringtap_snapshot_pair(after, 0)->count, 3);
 	assert_int_equal(ringtap_snapshot_pair(after, 0)->min, 5);
 	assert_int_equal(after->no_thread_polls, 3);
+	assert_int_equal(ringtap_snapshot_xstat(after, 0)->value, 4);
+	assert_int_equal(ringtap_snapshot_xstat(after, 1)->value, 3);
+	assert_int_equal(ringtap_snapshot_xstat(after, 2)->value, 8);
 	assert_true(after->interval_ns > 0 && before->interval_ns == 0);
 }
 

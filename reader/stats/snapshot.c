@@ -203,6 +203,33 @@ static void read_rings(const struct ringtap_monitor *mon, struct rt_snapshot *sn
 	}
 }
 
+/* read_ns is 0 if the probe finishes no reading. */
+static void read_xstat(const struct rt_stat_xstat *x, struct ringtap_xstat_stats *o)
+{
+	for (int i = 0; i < COUNTER_TRIES; i++) {
+		o->read_ns = rt_load_acquire(&x->read_ns);
+		o->value = rt_load(&x->value);
+		rt_fence_acquire(); /* pairs with the one in show() */
+		if (o->read_ns && rt_load(&x->read_ns) == o->read_ns)
+			return;
+	}
+	o->read_ns = 0;
+}
+
+static void read_xstats(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
+{
+	for (uint32_t i = 0; i < snap->pub.xstat_count; i++) {
+		const struct rt_stat_xstat *x = &mon->stats.xstats[i];
+		struct ringtap_xstat_stats *o = &snap->xstats[i];
+		uint16_t port = rt_load(&x->port_index);
+
+		rt_copy_text(o->name, x->name, sizeof(o->name));
+		o->port = port < mon->port_count ? port : RINGTAP_NO_INDEX;
+		o->gone = mon->dead || rt_load(&x->state) == RT_IF_GONE;
+		read_xstat(x, o);
+	}
+}
+
 /* ---- runs of samples ---- */
 
 static void copy_samples(const struct ringtap_monitor *mon, struct ringtap_sample *to,
@@ -290,15 +317,17 @@ static int allocate(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
 	f->pair_count = mon->pair_count;
 	f->pool_count = mon->pool_count;
 	f->ring_count = mon->ring_count;
+	f->xstat_count = mon->xstat_count;
 	snap->ports = room(f->port_count, sizeof(*snap->ports), &f->ports);
 	snap->threads = room(f->thread_count, sizeof(*snap->threads), &f->threads);
 	snap->queues = room(f->queue_count, sizeof(*snap->queues), &f->queues);
 	snap->pairs = room(f->pair_count, sizeof(*snap->pairs), &f->pairs);
 	snap->pools = room(f->pool_count, sizeof(*snap->pools), &f->pools);
 	snap->rings = room(f->ring_count, sizeof(*snap->rings), &f->rings);
+	snap->xstats = room(f->xstat_count, sizeof(*snap->xstats), &f->xstats);
 	snap->buckets = calloc((size_t)f->pair_count + 1, RT_STAT_BUCKETS * sizeof(*snap->buckets));
 	if (!snap->ports || !snap->threads || !snap->queues || !snap->pairs || !snap->pools ||
-		!snap->rings || !snap->buckets)
+		!snap->rings || !snap->xstats || !snap->buckets)
 		return -ENOMEM;
 	return 0;
 }
@@ -322,6 +351,7 @@ static int fill(struct ringtap_monitor *mon, struct rt_snapshot *snap)
 	f->ports_beyond = rt_load(&live->ports_beyond);
 	f->pools_beyond = rt_load(&live->pools_beyond);
 	f->rings_beyond = mon->stats.rings ? rt_load(&live->rings_beyond) : 0;
+	f->xstats_beyond = mon->stats.xstats ? rt_load(&live->xstats_beyond) : 0;
 	/* If it is being written for long, the writer is preempted or dead: keep the old line. */
 	(void)rt_clock_read(mon->stats.clock, &mon->line);
 	ret = rt_owners_update(mon, f->tsc_hz);
@@ -338,6 +368,7 @@ static int fill(struct ringtap_monitor *mon, struct rt_snapshot *snap)
 	read_pairs(mon, snap);
 	read_pools(mon, snap);
 	read_rings(mon, snap);
+	read_xstats(mon, snap);
 	return read_runes(mon, snap);
 }
 
@@ -366,6 +397,7 @@ EXPORT void ringtap_snapshot_free(struct ringtap_snapshot *f)
 	free(snap->pairs);
 	free(snap->pools);
 	free(snap->rings);
+	free(snap->xstats);
 	free(snap->sample_runs);
 	free(snap->buckets);
 	free(snap->samples);

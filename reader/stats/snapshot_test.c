@@ -260,6 +260,44 @@ static void test_no_rings_of_an_earlier_probe(void **state)
 	assert_int_equal(f->rings_beyond, 0);
 }
 
+static void test_xstats(void **state)
+{
+	const struct ringtap_xstat_stats *x;
+
+	memcpy(stats.xstats[0].name, "rx\x1b[2J", 7);
+	stats.xstats[0].port_index = 1;
+	stats.xstats[0].read_ns = 5;
+	stats.xstats[0].value = 1ull << 40;
+	memset(stats.xstats[1].name, 'x', sizeof(stats.xstats[1].name));
+	stats.xstats[1].port_index = 2; /* there are two */
+	stats.xstats[1].state = RT_IF_GONE;
+	stats.h->xstat_count = 2;
+	stats.h->xstats_beyond = 5;
+	must_attach();
+	assert_int_equal(f->xstat_count, 2);
+	assert_int_equal(f->xstats_beyond, 5);
+	x = ringtap_snapshot_xstat(f, 0);
+	assert_string_equal(x->name, "rx?[2J");
+	assert_int_equal(x->port, 1);
+	assert_int_equal(x->read_ns, 5);
+	assert_int_equal(x->value, 1ull << 40);
+	assert_false(x->gone);
+	x = ringtap_snapshot_xstat(f, 1);
+	assert_int_equal(strlen(x->name), sizeof(stats.xstats[1].name) - 1);
+	assert_int_equal(x->port, RINGTAP_NO_INDEX);
+	assert_int_equal(x->read_ns, 0);
+	assert_true(x->gone);
+}
+
+static void test_no_xstats_of_an_earlier_probe(void **state)
+{
+	stats.h->xstat_offset = 0;
+	stats.h->xstat_count = stats.h->xstats_beyond = 7;
+	must_attach();
+	assert_int_equal(f->xstat_count, 0);
+	assert_int_equal(f->xstats_beyond, 0);
+}
+
 static void test_runs(void **state)
 {
 	test_sample_run(&stats, 0, 6, 20);
@@ -418,6 +456,7 @@ static void test_counts_stay_within_their_tables(void **state)
 	stats.h->ports_beyond = 5;
 	stats.h->pools_beyond = 6;
 	stats.h->ring_count = RT_STAT_RINGS + 1;
+	stats.h->xstat_count = RT_STAT_XSTATS + 1;
 	must_attach();
 	assert_int_equal(f->ports_beyond, 5);
 	assert_int_equal(f->pools_beyond, 6);
@@ -425,6 +464,7 @@ static void test_counts_stay_within_their_tables(void **state)
 	assert_int_equal(f->port_count, RT_STAT_PORTS);
 	assert_int_equal(f->pool_count, RT_STAT_POOLS);
 	assert_int_equal(f->ring_count, RT_STAT_RINGS);
+	assert_int_equal(f->xstat_count, RT_STAT_XSTATS);
 }
 
 /* Reading unused entries would allocate memory. */
@@ -464,6 +504,8 @@ int main(void)
 		MONITOR_TEST(test_pools),
 		MONITOR_TEST(test_rings),
 		MONITOR_TEST(test_no_rings_of_an_earlier_probe),
+		MONITOR_TEST(test_xstats),
+		MONITOR_TEST(test_no_xstats_of_an_earlier_probe),
 		MONITOR_TEST(test_runs),
 		MONITOR_TEST(test_new_owner_of_a_slot_continues_its_counters),
 		MONITOR_TEST(test_incomplete_block_is_skipped),

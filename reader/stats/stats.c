@@ -44,6 +44,9 @@ static bool tables_fit(const struct rt_stat_header *h)
 	if (h->ring_offset && !rt_table_fits(h->segment_size, h->ring_offset, RT_STAT_RINGS,
 				      sizeof(struct rt_stat_ring), 64))
 		return false;
+	if (h->xstat_offset && !rt_table_fits(h->segment_size, h->xstat_offset, RT_STAT_XSTATS,
+				       sizeof(struct rt_stat_xstat), 64))
+		return false;
 	if (h->log_offset && !rt_table_fits(h->segment_size, h->log_offset, RT_STAT_LOGS,
 				     sizeof(struct rt_stat_log), 64))
 		return false;
@@ -105,6 +108,7 @@ int rt_stats_map(struct rt_stats *f, int fd, char *err, size_t errlen)
 	f->pairs = (const void *)(base + f->h.pair_offset);
 	f->pools = (const void *)(base + f->h.pool_offset);
 	f->rings = f->h.ring_offset ? (const void *)(base + f->h.ring_offset) : NULL;
+	f->xstats = f->h.xstat_offset ? (const void *)(base + f->h.xstat_offset) : NULL;
 	f->samplers = (const void *)(base + f->h.sampler_offset);
 	f->logs = f->h.log_offset ? (const void *)(base + f->h.log_offset) : NULL;
 	return 0;

@@ -17,7 +17,8 @@ struct rt_stats {
 	const struct rt_stat_hook *hooks;
 	const struct rt_stat_pair *pairs;
 	const struct rt_stat_pool *pools;
-	const struct rt_stat_ring *rings; /* NULL: an earlier probe */
+	const struct rt_stat_ring *rings;   /* NULL: an earlier probe */
+	const struct rt_stat_xstat *xstats; /* NULL: an earlier probe */
 	const struct rt_stat_sampler *samplers;
 	const struct rt_stat_log *logs; /* NULL: an earlier probe */
 };
