@@ -14,31 +14,59 @@ static uint32_t known(const struct rt_stats *f)
 	return RTE_MIN(f->header->xstat_count, (uint32_t)RT_STAT_XSTATS);
 }
 
-/* The one of this name, searched for from entry from on, as drivers keep their order; or a new one.
- * NULL: none is left. */
-static struct rt_stat_xstat *entry_of(
-	struct rt_stats *f, uint32_t port, const char *name, uint32_t from)
-{
-	uint32_t n = known(f), of_port = 0;
-	struct rt_stat_xstat *e;
+/* A port's entries while its names are read. */
+struct own {
+	struct rt_stat_xstat *list[RT_STAT_PORT_XSTATS];
+	uint32_t count, next; /* the next one is expected to have the next name */
+	uint32_t numbered;
+};
 
-	for (uint32_t i = from; i < from + n; i++) {
-		e = &f->xstats[i < n ? i : i - n];
-		if (e->port_index != port)
+static void find_own(const struct rt_stats *f, uint32_t port, struct own *o)
+{
+	o->count = o->next = o->numbered = 0;
+	for (uint32_t i = 0; i < known(f) && o->count < RT_STAT_PORT_XSTATS; i++) {
+		if (f->xstats[i].port_index != port)
 			continue;
-		if (!strcmp(e->name, name))
-			return e;
-		of_port++;
+		rt_store(&f->xstats[i].number, NO_NUMBER);
+		o->list[o->count++] = &f->xstats[i];
 	}
-	if (n == RT_STAT_XSTATS || of_port == RT_STAT_PORT_XSTATS)
+}
+
+static struct rt_stat_xstat *find_name(struct own *o, const char *name)
+{
+	for (uint32_t i = 0; i < o->count; i++) {
+		uint32_t k = (o->next + i) % o->count;
+
+		if (strcmp(o->list[k]->name, name))
+			continue;
+		o->next = k + 1;
+		return o->list[k];
+	}
+	return NULL;
+}
+
+static bool has_room(const struct rt_stats *f, const struct own *o)
+{
+	return known(f) < RT_STAT_XSTATS && o->count < RT_STAT_PORT_XSTATS;
+}
+
+/* NULL: there is no room for it. */
+static struct rt_stat_xstat *add_name(
+	struct rt_stats *f, uint32_t port, struct own *o, const char *name)
+{
+	uint32_t n = known(f);
+	struct rt_stat_xstat *e = &f->xstats[n];
+
+	if (!has_room(f, o))
 		return NULL;
-	e = &f->xstats[n];
 	memset(e, 0, sizeof(*e));
 	rt_str_set(e->name, sizeof(e->name), name);
 	e->port_index = (uint16_t)port;
 	e->number = NO_NUMBER;
 	/* Pairs with the acquire in take_count(). */
 	rt_store_release(&f->header->xstat_count, n + 1);
+	o->list[o->count++] = e;
+	o->next = o->count;
 	return e;
 }
 
@@ -46,24 +74,25 @@ static struct rt_stat_xstat *entry_of(
 static bool read_names(struct rt_stats *f, uint32_t port, uint32_t count)
 {
 	static struct rte_eth_xstat_name names[RT_XSTATS_MAX]; /* control lock */
+	static struct own own;
 	struct rt_stat_port_state *state = &f->port_state[port];
-	uint32_t next = 0;
 
 	if (rt_port_xstat_names(f->ports[port].port_id, names, count))
 		return false;
-	for (uint32_t i = 0; i < known(f); i++)
-		if (f->xstats[i].port_index == port)
-			rt_store(&f->xstats[i].number, NO_NUMBER);
+	find_own(f, port, &own);
 	state->xstats_beyond = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		struct rt_stat_xstat *e;
+		struct rt_stat_xstat *e = NULL;
 
 		names[i].name[sizeof(names[i].name) - 1] = '\0';
-		e = entry_of(f, port, names[i].name, next);
+		if (own.numbered < own.count || has_room(f, &own))
+			e = find_name(&own, names[i].name);
+		if (!e)
+			e = add_name(f, port, &own, names[i].name);
 		/* The first of two with one name is shown. */
 		if (e && e->number == NO_NUMBER) {
 			rt_store(&e->number, i);
-			next = (uint32_t)(e - f->xstats) + 1;
+			own.numbered++;
 		} else {
 			state->xstats_beyond++;
 		}

@@ -209,6 +209,9 @@ static void names_that_no_driver_should_have(void **state)
 	longest[sizeof(longest) - 1] = '\0';
 	assert_int_equal(find(longest)->value, 1001);
 	assert_int_equal(find("number_2")->value, 1002);
+	test_monitor(&mon, RT_COLLECT_POOLS, 1);
+	test_monitor(&mon, RT_COLLECT_XSTATS, 1); /* the same entries again */
+	assert_int_equal(name_calls, 2);
 	assert_int_equal(rt_stat_current->header->xstat_count, 4);
 	assert_int_equal(beyond(), 1);
 }
@@ -252,7 +255,7 @@ static void a_count_that_changes_at_each_reading(void **state)
 static void with_wrong_numbers(struct rte_eth_xstat *x, unsigned n)
 {
 	x[0].id = n;
-	x[1].id = UINT64_MAX;
+	x[1].id = UINT64_C(1) << 40;
 	x[2].id = 3;
 	x[2].value = 7;
 	x[3].id = 2;
@@ -343,6 +346,7 @@ static void a_port_that_comes_back_takes_its_entries(void **state)
 static void remove_it(struct rte_eth_xstat *x, unsigned n)
 {
 	change = NULL;
+	x[2].value = 5;
 	test_port_remove(port);
 }
 
@@ -358,6 +362,7 @@ static void a_port_that_goes_meanwhile(void **state)
 	value_calls = name_calls = 0;
 	test_stats_tick();
 	assert_int_equal(value_calls, 1);
+	assert_int_equal(x->value, 1002);
 	test_stats_tick();
 	assert_int_equal(value_calls, 1);
 	assert_int_equal(name_calls, 0);
