@@ -14,8 +14,9 @@
 #include <rte_mbuf.h>
 
 #include "probe/capture/epb.h"
-#include "probe/capture/fate_table.h"
+#include "probe/capture/fate_feed.h"
 #include "probe/capture/ids.h"
+#include "probe/hook/hook.h"
 #include "bursts.h"
 #include "ring_mem.h"
 
@@ -70,6 +71,7 @@ struct bench {
 	uint32_t pub_order[2 * CHUNKS];
 	struct rt_tap tap, sent;
 	struct rt_tap *taps[2]; /* those two */
+	struct rt_tapset set;   /* received packets with fates */
 	struct rt_seg_ring pub;
 	struct rt_seg_tail tail;
 	struct rt_seg_count count[2];
@@ -141,7 +143,11 @@ static void push(struct bench *b, struct rte_mbuf **pkts)
 
 static void feed_fates(struct bench *b, struct rte_mbuf **pkts)
 {
-	rt_fates_feed(&b->ring, &b->tap, pkts, BURST, 4711);
+	struct rt_fate_visit v;
+
+	/* The time is that of the burst's records. */
+	if (rt_fates_begin(&v, &b->set, &b->ring, &b->thread, pkts, BURST, 4711))
+		rt_fates_end(&v, pkts, BURST);
 	if (b->kind == FATES)
 		rt_fates_feed(&b->ring, &b->sent, pkts, BURST, 4711);
 }
@@ -180,7 +186,7 @@ static int measure(struct bench *b, const struct shape *s)
 	b->tap.snaplen = s->snaplen ? s->snaplen : UNLIMITED;
 	b->tap.ids = s->ids ? RT_IDS_ON : 0;
 	b->tap.direction = s->ids == IDS_SENT ? RT_DIR_TX : RT_DIR_RX;
-	b->stamps = s->ids && s->ids != IDS_SENT;
+	b->stamps = s->ids == IDS;
 	b->kind = s->ids;
 	rt_epb_prepare(&b->tap);
 	sample(b, bursts);
@@ -214,6 +220,7 @@ static int make_fates(struct bench *b)
 	b->session.fates = &b->fates;
 	b->taps[0] = &b->tap;
 	b->taps[1] = &b->sent;
+	b->set = (struct rt_tapset){.count = 1, .fates = true, .only_fates = 1, .tap = {&b->tap}};
 	b->sent = (struct rt_tap){.session = &b->session, .index = 1, .direction = RT_DIR_TX};
 	return b->fates.table ? 0 : -ENOMEM;
 }

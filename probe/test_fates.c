@@ -188,14 +188,14 @@ struct rte_mbuf *test_receive(uint32_t site)
 
 	if (!m)
 		return NULL;
-	rt_fates_feed(&session->rings[0], test_tap(site, RT_DIR_RX), &m, 1, number);
+	rt_fates_feed(&session->rings[0], test_tap(site, RT_DIR_RX), &m, 1, rt_tsc());
 	truth[site].received++;
 	return m;
 }
 
 void test_offer(struct rte_mbuf *m)
 {
-	rt_fates_feed(&session->rings[0], test_tap(0, RT_DIR_TX), &m, 1, number);
+	rt_fates_feed(&session->rings[0], test_tap(0, RT_DIR_TX), &m, 1, rt_tsc());
 	rte_pktmbuf_free(m);
 }
 

@@ -162,38 +162,56 @@ static inline __attribute__((always_inline)) bool offer_simple(const struct rt_f
 }
 
 /* By a thread with a ring: no other one writes to its counters. */
-static void send_chunk(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n)
+static void send_chunk(
+	struct rt_fate_feed *w, const struct rt_fate_chunk *c, struct rte_mbuf **pkts, unsigned n)
 {
 	const uint64_t flag = rt_load(&rt_ids.flag);
 	const int32_t id_offset = rt_load(&rt_ids.offset);
-	struct rt_seg_fate *place[RT_FATE_CHUNK];
+	const struct rt_fate_map map = rt_fate_map(w->f);
 	struct origin o = {.tap = UINT32_MAX};
 
-	rt_fates_places(w->f, pkts, n, place);
 	for (unsigned i = 0; i < n; i++) {
-		if (rt_likely(offer_simple(w, &o, pkts[i], place[i], flag, id_offset)))
+		struct rt_seg_fate *e = rt_fate_near(&map, c->place[i], pkts[i]);
+
+		if (rt_likely(offer_simple(w, &o, pkts[i], e, flag, id_offset)))
 			continue;
 		offer_packet(w, pkts[i]);
 		o.tap = UINT32_MAX; /* the packet may have counted there */
 	}
 }
 
-static void send_alone(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n)
+void rt_fates_send_begin(const struct rt_fate_feed *w, struct rt_fate_chunk *first,
+	struct rte_mbuf **pkts, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		offer_packet(w, pkts[i]);
+	const struct rt_fate_map map = rt_fate_map(w->f);
+
+	for (unsigned i = 0; i < RTE_MIN(n, RT_FATE_CHUNK); i++)
+		first->place[i] = rt_fate_request(&map, pkts[i]);
 }
 
-void rt_fates_send(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n)
+void rt_fates_send_end(
+	struct rt_fate_feed *w, struct rt_fate_chunk *first, struct rte_mbuf **pkts, unsigned n)
 {
 	while (n) {
 		unsigned chunk = RTE_MIN(n, RT_FATE_CHUNK);
 
-		if (rt_likely(w->r != NULL))
-			send_chunk(w, pkts, chunk);
-		else
-			send_alone(w, pkts, chunk);
+		send_chunk(w, first, pkts, chunk);
 		pkts += chunk;
 		n -= chunk;
+		if (rt_unlikely(n))
+			rt_fates_send_begin(w, first, pkts, n);
 	}
+}
+
+void rt_fates_send(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n)
+{
+	struct rt_fate_chunk first;
+
+	if (rt_likely(w->r != NULL)) {
+		rt_fates_send_begin(w, &first, pkts, n);
+		rt_fates_send_end(w, &first, pkts, n);
+		return;
+	}
+	for (unsigned i = 0; i < n; i++)
+		offer_packet(w, pkts[i]);
 }

@@ -10,7 +10,7 @@
 #include <rte_mbuf_dyn.h>
 
 #include "probe/capture/epb.h"
-#include "probe/capture/fate.h"
+#include "probe/capture/fate_feed.h"
 #include "probe/capture/first.h"
 #include "probe/capture/ids.h"
 #include "probe/capture/sample.h"
@@ -197,19 +197,16 @@ static __rte_noinline void feed_sample(struct rt_ring *r, const struct rt_tap *t
 	}
 }
 
-static __rte_noinline void feed_fates(struct rt_ring *r, const struct rt_tap *tap,
-	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
-{
-	rt_fates_feed(r, tap, pkts, n, ns);
-	if (r)
-		rt_ring_end(r);
-}
-
 static __rte_noinline void mend(const struct rt_session *s, struct rt_ring *r)
 {
 	if (s->fates)
 		rt_fates_mend(s->fates, r);
 	rt_epb_mend(r, s->flags);
+	if (!s->fates)
+		return;
+	/* Later bursts do it only if they have records. */
+	rt_ring_publish(r);
+	rt_ring_end(r);
 }
 
 static inline bool flows(const struct rt_session *s)
@@ -227,6 +224,10 @@ static bool wants_ids(const struct rt_tapset *set)
 	return false;
 }
 
+/* The ring of a thread whose counters are not there yet: one object for each including file, in
+ * which alone it is compared. */
+static struct rt_ring no_ring;
+
 static __rte_noinline void give_ids(
 	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
 {
@@ -238,9 +239,15 @@ static __rte_noinline void give_ids(
 		rt_ids_stamp(t, set->port, pkts, n);
 }
 
-/* The ring of a thread whose counters are not there yet: one object for each including file, in
- * which alone it is compared. */
-static struct rt_ring no_ring;
+/* ring: by tap. */
+static inline bool begin_fates(struct rt_fate_visit *v, const struct rt_tapset *set,
+	struct rt_ring *const *ring, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n,
+	uint64_t tsc)
+{
+	struct rt_ring *r = set->only_fates ? ring[set->only_fates - 1] : NULL;
+
+	return r && r != &no_ring && rt_fates_begin(v, set, r, t, pkts, n, tsc);
+}
 
 /* For taps that may wait, begun_ns is not meant: their rings were not busy then. */
 static inline uint64_t time_at(const struct rt_clock_line *line, uint64_t begun_ns, bool meant)
@@ -264,7 +271,8 @@ static inline void begin_rings(const struct rt_tapset *set, uint32_t first, uint
 		}
 		if (rt_unlikely(ring[i]->open))
 			mend(set->tap[i]->session, ring[i]);
-		rt_ring_begin(ring[i]);
+		if (rt_likely(!set->fates || !set->tap[i]->session->fates))
+			rt_ring_begin(ring[i]);
 	}
 }
 
@@ -275,19 +283,26 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 {
 	struct rt_ring *ring[RT_HOOK_TAPS];
 	struct rt_clock_line line;
-	uint64_t ns;
+	struct rt_fate_visit visit;
+	bool visited = false;
+	uint64_t tsc, ns;
 
 	begin_rings(set, first, last, t, ring);
 	rt_compiler_barrier(); /* busy first, then the time: the watermark depends on it */
 	line = rt_latch_read(&rt_hook_clock);
-	ns = time_at(&line, begun_ns, first < set->wait_from);
-	if (rt_unlikely(set->gives_ids) && !first)
+	tsc = rt_tsc();
+	ns = begun_ns && first < set->wait_from ? begun_ns : rt_clock_at(&line, tsc);
+	if (rt_unlikely(set->fates) && !first)
+		visited = begin_fates(&visit, set, ring, t, pkts, n, tsc);
+	if (rt_unlikely(set->gives_ids) && !first && !visited)
 		give_ids(set, t, pkts, n);
 	for (unsigned i = first; i < last; i++) {
 		if (rt_unlikely(!ring[i]))
 			continue;
-		if (rt_unlikely(set->fates) && set->tap[i]->ids & RT_IDS_FATES) {
-			feed_fates(ring[i] != &no_ring ? ring[i] : NULL, set->tap[i], pkts, n, ns);
+		if (rt_unlikely(set->fates) && set->tap[i]->session->fates) {
+			if (!visited)
+				rt_fates_feed(ring[i] != &no_ring ? ring[i] : NULL, set->tap[i],
+					pkts, n, tsc);
 			continue;
 		}
 		if (rt_unlikely(ring[i] == &no_ring)) {
@@ -303,6 +318,8 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 		if (rt_likely(!ring[i]->held))
 			rt_ring_end(ring[i]);
 	}
+	if (visited)
+		rt_fates_end(&visit, pkts, n);
 }
 
 /* The ring of the one ordinary session of most hooks. NULL: it is not that simple. */
@@ -397,12 +414,13 @@ static void visit_slotless(struct rt_hook *h, unsigned n, unsigned nb_pkts)
 	visit_outside(h, n);
 }
 
-/* Rings of taps that do not wait are busy from now on, or no longer, as in run_taps(). */
+/* Rings of taps that do not wait are busy from now on, or no longer, as in run_taps(); those of
+ * fates only while they get records. */
 static void set_busy(const struct rt_tapset *set, struct rt_thread *t, bool busy)
 {
 	for (uint32_t i = 0; set && i < set->wait_from; i++) {
 		struct rt_session *s = set->tap[i]->session;
-		struct rt_ring *r = flows(s) ? &s->rings[t->index] : NULL;
+		struct rt_ring *r = flows(s) && !s->fates ? &s->rings[t->index] : NULL;
 
 		if (!r || (!r->used && !(busy && rt_session_begin_ring(s, r, t))))
 			continue;

@@ -88,16 +88,33 @@ static struct rt_epb_kept kept_of(const struct rt_fate_feed *w, const struct rt_
 	return k;
 }
 
-static void write_record(const struct rt_fate_feed *w, const struct rt_tap *tap,
+/* Busy, then the time: see reader/capture/merge.c. */
+static void begin_ring(struct rt_fate_feed *w)
+{
+	struct rt_clock_line line;
+	uint64_t ns;
+
+	rt_ring_begin(w->r);
+	rt_compiler_barrier();
+	line = rt_latch_read(&rt_hook_clock);
+	ns = rt_clock_now(&line);
+	w->ns = w->r->last_ns = RTE_MAX(ns, w->r->last_ns);
+	w->begun = true;
+}
+
+static void write_record(struct rt_fate_feed *w, const struct rt_tap *tap,
 	const struct rt_seg_fate *e, enum rt_fate_event event)
 {
 	struct rt_epb_kept kept = kept_of(w, tap, e, event);
+	const bool outside = rt_load(&e->outside);
 	struct rt_ring *r = w->r;
 
+	if (!w->begun && !outside)
+		begin_ring(w);
 	r->open = tap->index + 1;
 	rt_compiler_barrier(); /* then the counters: see rt_epb_mend() */
 	r->counts[tap->index].seen++;
-	if (rt_load(&e->outside))
+	if (outside)
 		r->counts[tap->index].filtered++;
 	else if (!rt_epb_kept(r, tap, &kept, w->ns))
 		rt_epb_lost(r, tap, 1);
@@ -105,7 +122,7 @@ static void write_record(const struct rt_fate_feed *w, const struct rt_tap *tap,
 	r->open = w->tap->index + 1;
 }
 
-__rte_noinline void rt_fates_record(const struct rt_fate_feed *w, const struct rt_tap *tap,
+__rte_noinline void rt_fates_record(struct rt_fate_feed *w, const struct rt_tap *tap,
 	struct rt_seg_count *c, const struct rt_seg_fate *e, enum rt_fate_event event)
 {
 	if (rt_likely(w->r != NULL)) {
@@ -229,29 +246,80 @@ static __rte_noinline void feed_alone(struct rt_fate_feed *w, struct rte_mbuf **
 		give_sum(w, i);
 }
 
-void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
-	uint64_t ns)
+/* Field by field: copies of what was just stored in other widths would wait for it. */
+static inline void set_feed(
+	struct rt_fate_feed *w, struct rt_ring *r, const struct rt_tap *tap, uint64_t tsc)
 {
-	struct rt_fate_feed w = {.f = tap->session->fates,
-		.r = r,
-		.tap = tap,
-		/* Load it once. Pairs with the release in rt_session_set_filter(). */
-		.filter = rt_load_acquire(&tap->filter),
-		.tsc = tap->direction == RT_DIR_RX ? rt_tsc() : 0,
-		.ns = ns,
-		.spare = RT_FATE_SPARE};
+	w->f = tap->session->fates;
+	w->r = r;
+	w->counts = r ? r->counts : NULL;
+	w->sums = NULL;
+	w->tap = tap;
+	/* Load it once. Pairs with the release in rt_session_set_filter(). */
+	w->filter = rt_load_acquire(&tap->filter);
+	w->tsc = tsc;
+	w->begun = false;
+	w->spare = RT_FATE_SPARE;
+	w->doubts = 0;
+}
 
+static inline void open_ring(const struct rt_fate_feed *w)
+{
+	w->r->open = w->tap->index + 1;
+	rt_compiler_barrier(); /* then the counters: see rt_fates_mend() */
+}
+
+static inline void close_ring(const struct rt_fate_feed *w)
+{
+	if (rt_unlikely(w->begun)) {
+		rt_ring_publish(w->r);
+		rt_ring_end(w->r);
+	}
+	rt_compiler_barrier(); /* a jump before leaves the ring busy, which mend() ends */
+	w->r->open = 0;
+}
+
+void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
+	uint64_t tsc)
+{
+	struct rt_fate_feed w;
+
+	set_feed(&w, r, tap, tsc);
 	if (rt_unlikely(!r)) {
 		feed_alone(&w, pkts, n);
 		return;
 	}
-	w.counts = r->counts;
-	w.ns = r->last_ns = RTE_MAX(ns, r->last_ns);
-	r->open = tap->index + 1;
-	rt_compiler_barrier(); /* then the counters: see rt_fates_mend() */
+	open_ring(&w);
 	feed(&w, pkts, n);
-	rt_ring_publish(r);
-	r->open = 0;
+	close_ring(&w);
+}
+
+bool rt_fates_begin(struct rt_fate_visit *v, const struct rt_tapset *set, struct rt_ring *r,
+	struct rt_thread *t, struct rte_mbuf **pkts, unsigned n, uint64_t tsc)
+{
+	struct rt_fate_feed *w = &v->w;
+
+	set_feed(w, r, set->tap[set->only_fates - 1], tsc);
+	if (w->tap->direction == RT_DIR_TX) {
+		open_ring(w);
+		rt_fates_send_begin(w, &v->first, pkts, n);
+		return true;
+	}
+	if (rt_unlikely(rt_load(&w->f->closing) || rt_fates_passes_on(w, set->port, pkts, n) ||
+			!rt_ids_take(&v->ids, t, set->port, n)))
+		return false;
+	open_ring(w);
+	rt_fates_receive_begin(w, &v->ids, &v->first, pkts, n);
+	return true;
+}
+
+void rt_fates_end(struct rt_fate_visit *v, struct rte_mbuf **pkts, unsigned n)
+{
+	if (v->w.tap->direction == RT_DIR_TX)
+		rt_fates_send_end(&v->w, &v->first, pkts, n);
+	else
+		rt_fates_receive_end(&v->w, &v->first, pkts, n);
+	close_ring(&v->w);
 }
 
 void rt_fates_mend(const struct rt_fates *f, struct rt_ring *r)

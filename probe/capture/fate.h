@@ -72,9 +72,19 @@ void rt_fates_stamp(
 	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n);
 
 /* In hooks, for a burst of n packets; r: the thread's ring, NULL: it has none. Received ones have
- * their ids, rt_fates_stamp(); sent ones are not marked yet, rt_ids_use(). ns: the burst's time. */
+ * their ids, rt_fates_stamp(); sent ones are not marked yet, rt_ids_use(). tsc: the burst's time.
+ * The ring is busy only while it gets records, as most bursts have none. */
 void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
-	uint64_t ns);
+	uint64_t tsc);
+
+/* The same in two steps, for the tap set->only_fates of a thread with a ring. The first one
+ * requests the entries, which arrive while other sessions get their records, and does what
+ * rt_fates_stamp() does. False: it has done nothing, as these packets take rt_fates_stamp() and
+ * rt_fates_feed(). */
+struct rt_fate_visit;
+bool rt_fates_begin(struct rt_fate_visit *v, const struct rt_tapset *set, struct rt_ring *r,
+	struct rt_thread *t, struct rte_mbuf **pkts, unsigned n, uint64_t tsc);
+void rt_fates_end(struct rt_fate_visit *v, struct rte_mbuf **pkts, unsigned n);
 
 /* Finishes the burst that the ring's thread left by a jump out of the hook, before rt_epb_mend().
  */

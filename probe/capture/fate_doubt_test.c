@@ -45,7 +45,7 @@ static void come_back(struct rte_mbuf *m)
 {
 	m->port = PORT;
 	test_stamp(m);
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, rt_tsc());
 }
 
 static struct rte_mbuf *receive(void)
@@ -240,7 +240,7 @@ static struct rte_mbuf *receive_from(struct rte_mempool *from)
 	assert_non_null(rte_pktmbuf_append(m, 64));
 	m->port = PORT;
 	test_stamp(m);
-	rt_fates_feed(&session->rings[0], test_tap(1, RT_DIR_RX), &m, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(1, RT_DIR_RX), &m, 1, rt_tsc());
 	return m;
 }
 
@@ -342,7 +342,7 @@ static void test_lent_buffers_are_never_not_offered(void **state)
 	attach(m);
 	m->port = PORT;
 	test_stamp(m);
-	rt_fates_feed(&session->rings[0], test_tap(1, RT_DIR_RX), &m, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(1, RT_DIR_RX), &m, 1, rt_tsc());
 	assert_int_equal(test_entry(m)->external, 1);
 	rte_pktmbuf_free(m);
 	drop_free(m);
@@ -360,7 +360,7 @@ static void test_a_guests_packet_whose_flags_were_reset_is_unknown(void **state)
 	rt_store(&tap->port, RTE_MAX_ETHPORTS);
 	m->ol_flags = 0;
 	m->port = RTE_MBUF_PORT_INVALID;
-	rt_fates_feed(&session->rings[0], test_tap(0, RT_DIR_TX), &m, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(0, RT_DIR_TX), &m, 1, rt_tsc());
 	rt_store(&tap->port, port);
 	truth[1].unknown++;
 	test_check();

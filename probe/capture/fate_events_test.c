@@ -69,7 +69,7 @@ static void test_a_packet_that_was_not_offered_is_an_event_with_its_id(void **st
 	uint64_t id = id_of(m);
 
 	test_stamp(m); /* freed, and received again by another port */
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &again, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &again, 1, rt_tsc());
 	expect_event(id, 1, RT_EVENT_NOT_OFFERED);
 	test_offer(m);
 	expect_nothing();
@@ -144,7 +144,7 @@ static void test_packets_that_others_hold_are_none(void **state)
 	struct rte_mbuf *m = test_arrive();
 
 	rte_mbuf_refcnt_set(m, 2);
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, rt_tsc());
 	assert_int_equal(test_count(2, RT_DIR_RX).unknown, 1);
 	expect_nothing();
 	rte_mbuf_refcnt_set(m, 1);
@@ -159,7 +159,7 @@ static void test_what_the_filter_refuses_is_no_event(void **state)
 
 	assert_int_not_equal(test_entry(m)->outside, 0);
 	test_stamp(m);
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &again, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &again, 1, rt_tsc());
 	expect_nothing();
 	c = test_count(1, RT_DIR_RX);
 	assert_int_equal(c.not_offered, 1);
@@ -176,8 +176,8 @@ static void test_events_without_a_ring_are_lost(void **state)
 
 	test_stamp(kept);
 	test_stamp(outside);
-	rt_fates_feed(NULL, test_tap(2, RT_DIR_RX), &kept, 1, 1);
-	rt_fates_feed(NULL, test_tap(2, RT_DIR_RX), &outside, 1, 1);
+	rt_fates_feed(NULL, test_tap(2, RT_DIR_RX), &kept, 1, rt_tsc());
+	rt_fates_feed(NULL, test_tap(2, RT_DIR_RX), &outside, 1, rt_tsc());
 	c = test_count(1, RT_DIR_RX);
 	assert_int_equal(c.not_offered, 2);
 	assert_int_equal(c.seen, 2);

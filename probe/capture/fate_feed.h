@@ -21,6 +21,15 @@ struct rt_fate_sums {
 	struct rt_fate_burst burst;
 };
 
+/* Facts about the packets of a chunk that are found before their entries are used. */
+struct rt_fate_chunk {
+	uint32_t place[RT_FATE_CHUNK]; /* the first one of each mbuf; its line is requested */
+};
+/* Bits in the place of a received packet: */
+#define RT_FATE_UNUSUAL (1u << 31) /* open_simple() is not for it */
+#define RT_FATE_OUTSIDE (1u << 30) /* the filter refuses it */
+static_assert(RT_FATE_BITS_MAX < 30, "bits above the place are free");
+
 /* Facts that hold for all packets of one burst. */
 struct rt_fate_feed {
 	struct rt_fates *f;
@@ -29,10 +38,11 @@ struct rt_fate_feed {
 	struct rt_fate_sums *sums;   /* NULL: the thread has a ring */
 	const struct rt_tap *tap;
 	const struct rt_filter *filter; /* filter of received packets; NULL: all have records */
-	uint64_t tsc;                   /* time of received packets */
-	uint64_t ns;
-	uint32_t spare;  /* probes, see fate_table.h */
-	uint32_t doubts; /* rt_fates_doubts(), and that it was asked for */
+	uint64_t tsc;                   /* time of the burst */
+	uint64_t ns;                    /* time of its records, once it has begun */
+	bool begun;                     /* the ring is busy: the burst has records */
+	uint32_t spare;                 /* probes, see fate_table.h */
+	uint32_t doubts;                /* rt_fates_doubts(), and that it was asked for */
 };
 
 /* Counters of a tap that is not among the cached sums of a thread without a ring. */
@@ -46,11 +56,31 @@ void rt_fates_note_stray(struct rt_fates *f, uint64_t id);
 
 /* Writes a record of it, or counts that there is none. c: what the thread counts for the tap of the
  * reception. */
-void rt_fates_record(const struct rt_fate_feed *w, const struct rt_tap *tap, struct rt_seg_count *c,
+void rt_fates_record(struct rt_fate_feed *w, const struct rt_tap *tap, struct rt_seg_count *c,
 	const struct rt_seg_fate *e, enum rt_fate_event event);
+/* Whether the port passes some of n packets on that another port has received. */
+bool rt_fates_passes_on(struct rt_fate_feed *w, uint16_t port, struct rte_mbuf **pkts, unsigned n);
 
 void rt_fates_receive(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n);
 void rt_fates_send(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n);
+
+/* The same by a thread with a ring, in two steps. The first one counts received packets and gives
+ * them these ids; first: of the first chunk. */
+__attribute__((nonnull)) void rt_fates_receive_begin(struct rt_fate_feed *w, struct rt_ids_run *ids,
+	struct rt_fate_chunk *first, struct rte_mbuf **pkts, unsigned n);
+void rt_fates_receive_end(
+	struct rt_fate_feed *w, struct rt_fate_chunk *first, struct rte_mbuf **pkts, unsigned n);
+void rt_fates_send_begin(const struct rt_fate_feed *w, struct rt_fate_chunk *first,
+	struct rte_mbuf **pkts, unsigned n);
+void rt_fates_send_end(
+	struct rt_fate_feed *w, struct rt_fate_chunk *first, struct rte_mbuf **pkts, unsigned n);
+
+/* A burst between rt_fates_begin() and rt_fates_end(). */
+struct rt_fate_visit {
+	struct rt_fate_feed w;
+	struct rt_ids_run ids; /* for received packets */
+	struct rt_fate_chunk first;
+};
 
 static inline bool rt_fates_is_shared(const struct rte_mbuf *m)
 {
@@ -96,16 +126,6 @@ static inline const struct rt_tap *rt_fates_tap(const struct rt_fates *f, uint32
 	/* Pairs with the release in add_tap(). */
 	t = rt_load_acquire(&f->taps[i]);
 	return t && t->direction == RT_DIR_RX ? t : NULL;
-}
-
-/* The first places of the mbufs of n packets, at most RT_FATE_CHUNK. */
-static inline __attribute__((always_inline)) void rt_fates_places(const struct rt_fates *f,
-	struct rte_mbuf *const *pkts, unsigned n, struct rt_seg_fate **place)
-{
-	for (unsigned i = 0; i < n; i++) {
-		place[i] = rt_fate_at(f, rt_fate_place(f, (uintptr_t)pkts[i]));
-		__builtin_prefetch(place[i], 1, 3);
-	}
 }
 
 #endif

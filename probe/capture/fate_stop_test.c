@@ -24,8 +24,8 @@ static void test_what_was_received_before_a_stop_is_followed(void **state)
 	rt_session_stop(session);
 	assert_int_equal(session->state, RT_SESSION_CLOSING);
 	test_stamp(again);
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &again, 1, 1);
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &late, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &again, 1, rt_tsc());
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &late, 1, rt_tsc());
 	test_offer(late);
 	truth[1].offered++;
 	test_offer(sent);
@@ -158,7 +158,7 @@ static void receive_many(void)
 		all[i]->ol_flags = 0;
 		all[i]->data_len = all[i]->pkt_len = 0;
 		test_stamp(all[i]);
-		rt_fates_feed(&session->rings[0], test_tap(1, RT_DIR_RX), &all[i], 1, 1);
+		rt_fates_feed(&session->rings[0], test_tap(1, RT_DIR_RX), &all[i], 1, rt_tsc());
 	}
 	truth[1].received += MANY;
 	rte_mempool_put_bulk(many, (void **)all, MANY);

@@ -126,6 +126,21 @@ static void test_places_of_equidistant_mbufs_do_not_gather(void **state)
 		assert_in_range(worst_place(used, lines, MBUFS), 1, RT_FATE_PROBES);
 }
 
+/* The table ends with its last entry: the next one is the first. */
+static void test_entries_at_the_next_place_are_near(void **state)
+{
+	static struct rt_seg_fate e[5] = {
+		[0] = {.mbuf = 64}, [2] = {.mbuf = 128}, [3] = {.mbuf = 192}};
+	const struct rt_fate_map map = {(uint8_t *)e, 3, 62, sizeof(e[0])};
+
+	e[4].mbuf = 64; /* behind the table */
+	assert_ptr_equal(rt_fate_near(&map, 3, (void *)192), &e[3]);
+	assert_ptr_equal(rt_fate_near(&map, 2, (void *)192), &e[3]);
+	assert_ptr_equal(rt_fate_near(&map, 3, (void *)64), &e[0]);
+	assert_ptr_equal(rt_fate_near(&map, 0, (void *)64), &e[0]);
+	assert_int_not_equal(rt_fate_near(&map, 1, (void *)192)->mbuf, 192); /* farther away */
+}
+
 static void test_marks_of_walks_end_with_the_next_packet(void **state)
 {
 	struct rte_mbuf *m = test_receive(1);
@@ -136,7 +151,7 @@ static void test_marks_of_walks_end_with_the_next_packet(void **state)
 	test_walk();
 	assert_int_equal(e->walk, session->shm.header->fate_walk);
 	test_stamp(m);
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, rt_tsc());
 	truth[2].received++;
 	assert_int_equal(e->walk, 0);
 	/* Received after a walk began: whatever list it is in, it is not free. */
@@ -158,6 +173,7 @@ int main(void)
 		with_fates(test_probes_of_a_burst_are_limited),
 		with_fates(test_marks_of_walks_end_with_the_next_packet),
 		cmocka_unit_test(test_places_of_equidistant_mbufs_do_not_gather),
+		cmocka_unit_test(test_entries_at_the_next_place_are_near),
 	};
 
 	test_stats_start();

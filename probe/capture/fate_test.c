@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "epb.h"
-#include "ids.h"
+#include "fate_feed.h"
 #include "probe/above.h"
+#include "probe/hook/hook.h"
 #include "probe/test_eal.h"
 #include "probe/test_ports.h"
 #include "probe/test_fates.h"
@@ -224,7 +224,7 @@ static void test_shared_packets_are_unknown(void **state)
 	offered(m, 1);
 	m = rte_mbuf_raw_alloc(pool);
 	rte_mbuf_refcnt_set(m, 2);
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, rt_tsc());
 	truth[2].received++;
 	truth[2].unknown++;
 	test_check();
@@ -262,7 +262,7 @@ static void test_mbufs_without_a_pool_are_of_none(void **state)
 	m = test_arrive();
 	m->pool = NULL;
 	session->fates->pools[0] = NULL;
-	rt_fates_feed(&session->rings[0], test_tap(1, RT_DIR_RX), &m, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(1, RT_DIR_RX), &m, 1, rt_tsc());
 	truth[1].received++;
 	assert_int_equal(test_entry(m)->pool, 0);
 	m->pool = pool;
@@ -328,11 +328,11 @@ static void test_packets_of_threads_without_a_ring_count(void **state)
 
 	test_give_up(m, 1);
 	test_stamp(m);
-	rt_fates_feed(NULL, test_tap(2, RT_DIR_RX), &again, 1, 1);
+	rt_fates_feed(NULL, test_tap(2, RT_DIR_RX), &again, 1, rt_tsc());
 	truth[2].received++;
 	test_check();
 	assert_int_equal(test_count(1, RT_DIR_RX).lost[RT_LOSS_NO_RING], 1);
-	rt_fates_feed(NULL, test_tap(2, RT_DIR_TX), &again, 1, 1);
+	rt_fates_feed(NULL, test_tap(2, RT_DIR_TX), &again, 1, rt_tsc());
 	truth[2].offered++;
 	test_check();
 }
@@ -359,7 +359,7 @@ static void test_bursts_of_threads_without_a_ring_count(void **state)
 			truth[site].offered++;
 		}
 	}
-	rt_fates_feed(NULL, test_tap(0, RT_DIR_TX), all, RTE_DIM(all), 1);
+	rt_fates_feed(NULL, test_tap(0, RT_DIR_TX), all, RTE_DIM(all), rt_tsc());
 	test_check();
 	for (uint32_t i = 0; i < SITES; i++)
 		assert_int_equal(test_count(i, RT_DIR_RX).lost[RT_LOSS_NO_RING], 1);
@@ -405,7 +405,12 @@ static void jump(int sig)
 /* As a hook does it, whose thread may jump out of it at any instruction. */
 static void feed(const struct rt_tap *tap, struct rte_mbuf **m)
 {
+	static struct rt_thread thread = {.index = 9};
+	const struct rt_tapset set = {
+		.port = m[0]->port, .only_fates = 1, .tap = {(struct rt_tap *)(uintptr_t)tap}};
+	const bool gives_ids = tap->direction == RT_DIR_RX && test_random() % 2;
 	struct rt_ring *r = &session->rings[0];
+	struct rt_fate_visit v;
 
 	if (r->open) {
 		rt_fates_mend(session->fates, r);
@@ -415,7 +420,10 @@ static void feed(const struct rt_tap *tap, struct rte_mbuf **m)
 		return;
 	inside = 1;
 	rt_compiler_barrier();
-	rt_fates_feed(r, tap, m, BURST, 1);
+	if (gives_ids && rt_fates_begin(&v, &set, r, &thread, m, BURST, rt_tsc()))
+		rt_fates_end(&v, m, BURST);
+	else
+		rt_fates_feed(r, tap, m, BURST, rt_tsc());
 	rt_compiler_barrier();
 	inside = 0;
 }
@@ -499,7 +507,7 @@ static void *offer_elsewhere(void *arg)
 				sched_yield();
 			continue;
 		}
-		rt_fates_feed(&session->rings[1], test_tap(1, RT_DIR_TX), other.m, BURST, 1);
+		rt_fates_feed(&session->rings[1], test_tap(1, RT_DIR_TX), other.m, BURST, rt_tsc());
 		rte_pktmbuf_free_bulk(other.m, BURST);
 		rt_store_release(&other.done, other.done + 1);
 	}
@@ -536,7 +544,7 @@ static void test_a_packet_is_offered_once_by_two_threads(void **state)
 		/* So that they meet: the other one begins late, by some time. */
 		for (uint32_t i = 0; i < round % 64; i++)
 			rt_pause();
-		rt_fates_feed(&session->rings[0], test_tap(0, RT_DIR_TX), m, BURST, 1);
+		rt_fates_feed(&session->rings[0], test_tap(0, RT_DIR_TX), m, BURST, rt_tsc());
 		rte_pktmbuf_free_bulk(m, BURST);
 		truth[round % SITES].offered += BURST;
 		while (rt_load_acquire(&other.done) != round)
@@ -557,7 +565,7 @@ static void test_mbufs_of_later_segments_are_received_again(void **state)
 	test_expect(old, 1); /* freed, and filled by the driver again */
 	first->next = old;
 	first->nb_segs = 2;
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &first, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &first, 1, rt_tsc());
 	truth[2].received++;
 	test_check();
 	offered(first, 2);

@@ -9,16 +9,14 @@
 #include "ids.h"
 #include "probe/dpdk/secondary.h"
 
-#define THREAD_SHIFT 42
-#define NUMBER_MASK  ((1ull << THREAD_SHIFT) - 1)
-#define USED         (1ull << 63)
-#define USED_LAST    (1ull << 62) /* by the last rt_ids_use(), not before */
-#define PACKET_NS    16 /* less than a thread takes for one, and the numbers last for 19 hours */
+#define USED      (1ull << 63)
+#define USED_LAST (1ull << 62) /* by the last rt_ids_use(), not before */
+#define PACKET_NS 16 /* less than a thread takes for one, and the numbers last for 19 hours */
 
 #define AHEAD        4  /* packets */
 #define SEGMENTS_MAX 4u /* that are searched: headers of the application, then the packet */
 
-static_assert(RT_MAX_THREADS <= 1u << (RT_ID_PORT_SHIFT - THREAD_SHIFT), "the thread fits");
+static_assert(RT_MAX_THREADS <= 1u << (RT_ID_PORT_SHIFT - RT_ID_THREAD_SHIFT), "the thread fits");
 
 struct rt_mbuf_field rt_ids;
 static uint64_t process; /* this process's bits of an id, in their place */
@@ -62,42 +60,67 @@ static inline void stamp(struct rte_mbuf *m, uint64_t flag, int32_t offset, uint
 	*field_of(m, offset) = id;
 }
 
-/* The application may cut the first ones off: what is left must not have the id that its mbuf had
- * in an earlier use. */
-static void stamp_rest(const struct rte_mbuf *first, uint64_t flag, int32_t offset, uint64_t id)
+static inline bool take(struct rt_ids_run *run, struct rt_thread *t, uint16_t port, unsigned n)
 {
-	struct rte_mbuf *m = first->next;
+	*run = (struct rt_ids_run){.flag = rt_load(&rt_ids.flag),
+		.common = rt_load(&process) |
+			  (uint64_t)(port & RT_ID_PORT_MASK) << RT_ID_PORT_SHIFT |
+			  (uint64_t)t->index << RT_ID_THREAD_SHIFT,
+		.number = t->ids + rt_load(&before),
+		.offset = rt_load(&rt_ids.offset)};
+	if (rt_unlikely(!run->flag))
+		return false;
+	rt_store(&t->ids, t->ids + n);
+	rt_compiler_barrier();
+	return true;
+}
 
-	for (unsigned segs = first->nb_segs - 1u; m && segs; m = m->next, segs--)
+bool rt_ids_take(struct rt_ids_run *run, struct rt_thread *t, uint16_t port, unsigned n)
+{
+	return take(run, t, port, n);
+}
+
+/* The application may cut the first segments off: what is left must not have the id that its mbuf
+ * had in an earlier use. */
+void rt_ids_give(struct rte_mbuf *m, uint64_t id)
+{
+	const uint64_t flag = rt_load(&rt_ids.flag);
+	const int32_t offset = rt_load(&rt_ids.offset);
+
+	for (unsigned segs = m->nb_segs ? m->nb_segs : 1u; m && segs; m = m->next, segs--)
 		stamp(m, flag, offset, id);
+}
+
+static inline void give_all(struct rt_ids_run *run, struct rte_mbuf **pkts, unsigned n)
+{
+	struct rt_ids_run r = *run; /* in registers */
+
+	for (unsigned i = 0; i < RTE_MIN(n, (unsigned)AHEAD); i++)
+		__builtin_prefetch(field_of(pkts[i], r.offset), 1, 3);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t id = rt_ids_next(&r);
+
+		if (i + AHEAD < n)
+			__builtin_prefetch(field_of(pkts[i + AHEAD], r.offset), 1, 3);
+		if (rt_likely(pkts[i]->nb_segs <= 1))
+			stamp(pkts[i], r.flag, r.offset, id);
+		else
+			rt_ids_give(pkts[i], id);
+	}
+	run->number = r.number;
+}
+
+void rt_ids_give_all(struct rt_ids_run *run, struct rte_mbuf **pkts, unsigned n)
+{
+	give_all(run, pkts, n);
 }
 
 void rt_ids_stamp(struct rt_thread *t, uint16_t port, struct rte_mbuf **pkts, unsigned n)
 {
-	const uint64_t flag = rt_load(&rt_ids.flag);
-	const int32_t offset = rt_load(&rt_ids.offset);
-	const uint64_t common = rt_load(&process) |
-				(uint64_t)(port & RT_ID_PORT_MASK) << RT_ID_PORT_SHIFT |
-				(uint64_t)t->index << THREAD_SHIFT;
-	uint64_t number = t->ids + rt_load(&before);
+	struct rt_ids_run run;
 
-	if (rt_unlikely(!flag))
-		return;
-	/* First: a thread that jumps out of the hook must not give them again. */
-	rt_store(&t->ids, t->ids + n);
-	rt_compiler_barrier();
-	for (unsigned i = 0; i < RTE_MIN(n, (unsigned)AHEAD); i++)
-		__builtin_prefetch(field_of(pkts[i], offset), 1, 3);
-	for (unsigned i = 0; i < n; i++) {
-		struct rte_mbuf *m = pkts[i];
-		uint64_t id = common | (++number & NUMBER_MASK);
-
-		if (i + AHEAD < n)
-			__builtin_prefetch(field_of(pkts[i + AHEAD], offset), 1, 3);
-		stamp(m, flag, offset, id);
-		if (rt_unlikely(m->nb_segs > 1))
-			stamp_rest(m, flag, offset, id);
-	}
+	if (rt_likely(take(&run, t, port, n)))
+		give_all(&run, pkts, n);
 }
 
 /* Packets that the application has made have no port. */

@@ -46,6 +46,20 @@ int rt_ids_register(char *err);
  * received. Packets that others hold as well keep what they have. */
 void rt_ids_stamp(struct rt_thread *t, uint16_t port, struct rte_mbuf **pkts, unsigned n);
 
+/* The same in steps, for a caller that does more with each packet. */
+struct rt_ids_run {
+	uint64_t flag; /* mbufs with an id have it */
+	uint64_t common, number;
+	int32_t offset; /* where the field is */
+};
+/* Takes the next n ids of the thread: a jump out of the hook must not give them again. False: the
+ * field is not registered. */
+bool rt_ids_take(struct rt_ids_run *run, struct rt_thread *t, uint16_t port, unsigned n);
+/* Gives the next n of them to packets. */
+void rt_ids_give_all(struct rt_ids_run *run, struct rte_mbuf **pkts, unsigned n);
+/* Gives an id to a packet of any shape, all its segments. */
+void rt_ids_give(struct rte_mbuf *m, uint64_t id);
+
 /* In the TX hook, after the last record: no packet is inferred to be one of these again. */
 void rt_ids_use(struct rte_mbuf **pkts, unsigned n);
 /* The last rt_ids_use() of these packets did not happen: they were refused. */
@@ -59,6 +73,14 @@ uint64_t rt_ids_search(const struct rte_mbuf *m, bool infer);
 #define RT_ID_PROCESS_SHIFT 57
 #define RT_ID_PORT_SHIFT    50
 #define RT_ID_PORT_MASK     ((1u << (RT_ID_PROCESS_SHIFT - RT_ID_PORT_SHIFT)) - 1)
+#define RT_ID_THREAD_SHIFT  42
+#define RT_ID_NUMBER_MASK   ((1ull << RT_ID_THREAD_SHIFT) - 1)
+
+/* The next id of those that were taken. */
+static inline uint64_t rt_ids_next(struct rt_ids_run *run)
+{
+	return run->common | (++run->number & RT_ID_NUMBER_MASK);
+}
 
 /* Whether it may be an id of packets that this port has received. */
 static inline bool rt_ids_has_port(uint64_t id, uint16_t port)

@@ -26,7 +26,7 @@ static uint32_t drop(struct rte_mbuf *m)
 	struct test_record r;
 
 	test_stamp(m);
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, rt_tsc());
 	assert_true(test_next_record(&r));
 	test_offer(m);
 	return r.flags >> RT_REASON_SHIFT;

@@ -227,6 +227,8 @@ static void add(struct rt_tapset *set, struct rt_tap *tap)
 	set->tap[set->count++] = tap;
 	set->port = tap->port;
 	set->gives_ids |= tap->ids && tap->direction == RT_DIR_RX;
+	if (tap->ids & RT_IDS_FATES)
+		set->only_fates = set->fates ? 0 : (uint8_t)set->count;
 	set->fates |= tap->ids & RT_IDS_FATES;
 	set->uses_ids |= tap->ids & RT_IDS_INFER && tap->direction == RT_DIR_TX;
 	if (!tap->wait)
