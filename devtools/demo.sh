@@ -106,13 +106,13 @@ rm -f "$out"
 title "An unmodified dpdk-testpmd, started with: -d $plugin"
 start_testpmd
 wait_for_traffic
-"$ringtap" list
+"$ringtap" list "$name"
 
 if [ -n "$incident" ]; then
 	folder=${RINGTAP_DEMO_FILE:-ringtap-demo-incidents}
 	rm -rf "$folder"
 	title 'Keep the last packets in memory, until a thread does not poll for 150 ms'
-	"$ringtap" flight --buffer 128M --sample 256 --before 200ms --after 200ms --ids --on 'gap > 150ms' -w "$folder" "$name" \
+	"$ringtap" flight --buffer 128M --sample 256 --before 200ms --after 200ms --ids --collectors all --on 'gap > 150ms' -w "$folder" "$name" \
 		>"$work/flight.log" 2>&1 &
 	recorder=$!
 	until grep -q '^Keeping' "$work/flight.log"; do
@@ -143,7 +143,8 @@ fi
 title 'Capture all packets of both ports and directions for three seconds, to /dev/null'
 "$ringtap" record -i "$name:" -a duration:3 -w /dev/null
 
-title "Capture $packets packets to $out; with --on-full wait the application waits for ringtap, so no packet is lost"
+title "Capture $packets packets to $out, the rest of the last batch is discarded; with --on-full wait the application waits for
+     ringtap, so no packet is lost"
 "$ringtap" record -i "$name:" --on-full wait -c "$packets" -w "$out"
 
 if command -v capinfos >/dev/null; then
