@@ -74,7 +74,10 @@ def test_clean_root(debs, roots):
 
 
 @pytest.mark.skipif(SUITE != HERE, reason="the same for each suite: tested with this machine's")
-def test_rpm(tmp_path):
-    need("rpmbuild", "rpmlint")
+def test_rpm(tmp_path, roots):
+    need("rpmbuild", "rpmlint", "debootstrap")
     listed = script("rpm.sh", tmp_path / "rpm", timeout=BUILD_S)
     assert "ringtap-probe-" in listed and "ringtap-devel-" in listed
+    said = script("rpm-root.sh", tmp_path / "rpm", timeout=ROOT_S, env={"TMPDIR": str(roots)})
+    assert "installed, used and removed without a trace" in said
+    assert not list(roots.iterdir())
