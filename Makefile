@@ -17,7 +17,7 @@ AS_ROOT = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD))
 RUN_E2E = devtools/run_tests.py e2e $(if $(JOBS),--jobs $(JOBS))
 
 .PHONY: all probes matrix matrix-here builds vpp libpcap qemu kernels cross test-cross deps demo demo-incident check test nightly results test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
-	set-prefix install uninstall deb test-deb rpm dist image test-image distcheck dist-binary test-dist-binary compat clean
+	set-prefix install uninstall deb test-deb rpm dist image test-image distcheck dist-binary test-dist-binary reproducible compat clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -132,7 +132,7 @@ test-e2e: all
 	$(AS_ROOT) $(PYTHON) $(RUN_E2E) $(TESTS) -- $(PYTEST_ARGS)
 
 # What does not gate, by part, each at most 90 minutes: measurements, matrices, soak tests, rare environments.
-PART ?= lab fwd other matrix packages qemu kernels cross $(if $(VPP_GIT),vpp) soak archive busy
+PART ?= lab fwd other matrix packages reproducible qemu kernels cross $(if $(VPP_GIT),vpp) soak archive busy
 nightly: all
 	$(SUDO) env PYTEST_ARGS="$(PYTEST_ARGS)" VPP_GIT="$(VPP_GIT)" DPDK_GIT="$(DPDK_GIT)" devtools/nightly.sh $(BUILD) $(PART)
 
@@ -317,6 +317,13 @@ dist-binary:
 test-dist-binary: SUITES = bullseye bookworm trixie sid
 test-dist-binary:
 	$(SUDO) devtools/binary-root.sh build-dist/ringtap-$$(devtools/version.sh)-x86_64.tar.xz $(ROOTS)/clean $(SUITES)
+
+# Builds all of these of the last commit twice, in different surroundings, and compares them; half an hour. KINDS="deb rpm"
+# builds some.
+KINDS ?= dist deb rpm dist-binary
+reproducible:
+	devtools/deps.sh build packages reproducible
+	$(SUDO) devtools/reproducible.sh $(BUILD)/reproducible $(ROOTS) $(KINDS)
 
 # The reader of the protocol's first revision with this probe, and the reverse; it is built once, in minutes.
 compat: all

@@ -22,7 +22,8 @@ sbom() { # sbom DEB...: packages, and what they need, in the versions that they 
 		dpkg-deb -f "$deb" Depends | tr ',' '\n' | sed 's/^ *//; s/[ :(|].*//' | while read -r name; do
 			echo "depends $name $(dpkg-query -W -f '${Version}' "$name" 2>/dev/null)"
 		done
-	done | SOURCE_DATE_EPOCH=$(date +%s) "$(dirname "$1")/ringtap/devtools/sbom.py" ringtap
+	done | SOURCE_DATE_EPOCH=$(dpkg-parsechangelog -l "$(dirname "$1")/ringtap/debian/changelog" -S Timestamp) \
+		"$(dirname "$1")/ringtap/devtools/sbom.py" ringtap
 }
 
 quiet() {

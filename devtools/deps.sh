@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the missing Debian packages of the named sets. Quick if none is missing.
-# usage: deps.sh build|demo|test|matrix|builds|vpp|libpcap|qemu|packages|lint|ci|cross|containers|bench|bench-archive|lab|archive|spark|pictures...
+# usage: deps.sh build|demo|test|matrix|builds|vpp|libpcap|qemu|packages|reproducible|lint|ci|cross|containers|bench|bench-archive|lab|archive|spark|pictures...
 set -eu
 
 packages() {
@@ -29,6 +29,7 @@ packages() {
 	vpp) echo cmake clang python3-ply python3-pyelftools libssl-dev uuid-dev libnuma-dev ;;
 	libpcap) echo cmake flex bison tcpdump ;;
 	packages) echo dpkg-dev debhelper dh-python fakeroot lintian debootstrap rpm rpmlint ;;
+	reproducible) echo diffoscope-minimal faketime git ;;
 	lint) echo git clang-format codespell python3 python3-jsonschema python3-venv abigail-tools mandoc ;;
 	ci) echo ccache g++ clang libclang-rt-14-dev ;;
 	# In a root: devtools/cross.sh. Libraries of arm64, tools of this machine.

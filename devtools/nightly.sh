@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs parts of what does not gate, each at most 90 minutes, and notes the results in docs/results.json.
-# usage: nightly.sh BUILD PART..., of the parts lab fwd other matrix packages qemu kernels cross vpp soak archive busy
+# usage: nightly.sh BUILD PART..., of the parts lab fwd other matrix packages reproducible qemu kernels cross vpp soak archive busy
 # PYTEST_ARGS in the environment are more arguments of pytest, to try a part without a note in
 # docs/results.json: PYTEST_ARGS="-k 'nmap or p0f'".
 set -u
@@ -34,6 +34,7 @@ part() {
 	matrix) make matrix BUILD="$(realpath --relative-to=. "$build")" ;; # mounted with the checkout in roots
 	packages) make test-deb BUILD="$build" SUITE=bookworm && make test-deb BUILD="$build" SUITE=trixie &&
 		make compat distcheck dist-binary test-dist-binary test-image BUILD="$(realpath --relative-to=. "$build")" ;;
+	reproducible) make reproducible BUILD="$build" ;;
 	qemu) make qemu BUILD="$build" ;;
 	kernels) make kernels BUILD="$build" ;;
 	cross) make test-cross BUILD="$(realpath --relative-to=. "$build")" ;;
@@ -49,7 +50,7 @@ if [ "${1:-}" = --part ]; then
 	part "$2"
 	exit
 fi
-parts=' lab fwd other matrix packages qemu kernels cross vpp soak archive busy '
+parts=' lab fwd other matrix packages reproducible qemu kernels cross vpp soak archive busy '
 for name; do
 	case $parts in
 	*" $name "*) ;;
