@@ -58,6 +58,7 @@ int out_file_check(const char *command, const char *path, const char *const *inp
 int out_file_close(struct out_file *o, const char *command, int error)
 {
 	struct stat st = {0};
+	bool removed;
 
 	if (!o->f)
 		return 0;
@@ -69,9 +70,10 @@ int out_file_close(struct out_file *o, const char *command, int error)
 		error = -errno;
 	o->f = NULL;
 	/* Devices and pipes stay. */
-	if (S_ISREG(st.st_mode) && (error || !st.st_size))
-		unlink(o->path);
+	removed = S_ISREG(st.st_mode) && (error || !st.st_size) && !unlink(o->path);
 	if (error)
-		message_print("%s: %s: %s; check the disk", command, o->path, strerror(-error));
+		message_print("%s: %s: %s%s%s", command, o->path, strerror(-error),
+			removed ? "; the file is incomplete and was removed" : "",
+			write_advice(error));
 	return error;
 }

@@ -122,6 +122,11 @@ const char *packet_file_error(int error)
 	case -EPERM:
 		return "it belongs to another user, or may not be written; choose another file";
 	case -EBUSY: return "another program writes to it; choose another file";
+	case -ENOENT: return "No such file or directory; make its folder first";
+	case -EACCES: return "Permission denied; choose a file that this user may write";
+	case -EISDIR: return "Is a directory; give the name of a file in it";
+	case -ENOSPC: return "No space left on device; free some, or choose another disk";
+	case -EROFS: return "Read-only file system; choose another one";
 	default: return strerror(-error);
 	}
 }

@@ -55,6 +55,31 @@ int message_fail(int result, const char *format, ...)
 	return result;
 }
 
+const char *start_error(int error)
+{
+	switch (error) {
+	case -EAGAIN: return "the limit of processes is reached (ulimit -u, pids.max); raise it";
+	case -ENOMEM: return "there is not enough memory; free some";
+	case -EMFILE: return "the limit of open files is reached (ulimit -n); raise it";
+	case -ENFILE: return "the system has no more open files (fs.file-max); raise it";
+	case -ENOENT: return "No such file or directory; install it";
+	case -EACCES: return "Permission denied; this user may not execute it";
+	default: return strerror(-error);
+	}
+}
+
+const char *write_advice(int error)
+{
+	switch (error) {
+	case -ENOSPC: return "; free some space, or choose another disk";
+	case -EDQUOT: return "; free some of this user's quota, or choose another disk";
+	case -EFBIG: return "; raise the limit of file sizes (ulimit -f)";
+	case -EIO: return "; check the disk";
+	case -EROFS: return "; choose another file system";
+	default: return "";
+	}
+}
+
 const char *message_last(void)
 {
 	return last_text;
@@ -71,8 +96,9 @@ int output_end(const char *command, int error)
 		return STATUS_OK;
 	if (controls_closed())
 		return STATUS_FAILED;
-	return message_fail(STATUS_FAILED, "%s: cannot write to standard output: %s", command,
-		strerror(error ? -error : errno));
+	error = error ? error : -errno;
+	return message_fail(STATUS_FAILED, "%s: cannot write to standard output: %s%s", command,
+		strerror(-error), write_advice(error));
 }
 
 static bool begins_character(char c)

@@ -27,6 +27,10 @@ extern const char *message_program;
 void message_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same; returns result. */
 int message_fail(int result, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Why a thread or process cannot be started, and what to do. */
+const char *start_error(int error);
+/* Remedy of an error of writing, behind "; "; "": there is none that is known. */
+const char *write_advice(int error);
 /* The text of the last message, for tests and for --json; "" if none. */
 const char *message_last(void);
 /* To be called after printing a live line, which has len characters and no line break. */

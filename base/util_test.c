@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,6 +33,16 @@ static void names_are_shortened_in_their_middle(void **state)
 		assert_string_equal(buf, cases[i].shown);
 		assert_true(text_columns(buf) <= cases[i].columns);
 	}
+}
+
+/* "Resource temporarily unavailable" alone helps nobody. */
+static void errors_have_remedies(void **state)
+{
+	assert_string_equal(start_error(-EAGAIN),
+		"the limit of processes is reached (ulimit -u, pids.max); raise it");
+	assert_string_equal(start_error(-EXDEV), strerror(EXDEV));
+	assert_string_equal(write_advice(-ENOSPC), "; free some space, or choose another disk");
+	assert_string_equal(write_advice(-EXDEV), "");
 }
 
 static void texts_are_folded_at_blanks(void **state)
@@ -116,6 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_shortened_in_their_middle),
+		cmocka_unit_test(errors_have_remedies),
 		cmocka_unit_test(texts_are_folded_at_blanks),
 		cmocka_unit_test(texts_are_broken_at_blanks),
 		cmocka_unit_test(lists_are_cut_where_they_end),

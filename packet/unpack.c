@@ -163,3 +163,15 @@ int unpack_open(struct window *w, const char *path)
 	(void)posix_fadvise(u->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	return find_format(u);
 }
+
+const char *unpack_error(int error)
+{
+	switch (error) {
+	case -EBADMSG: return "the compressed data is damaged";
+	case -ENOENT: return "No such file or directory; check the name";
+	case -EACCES: return "Permission denied; run ringtap as a user that may read it";
+	case -EISDIR: return "Is a directory; give a file in it";
+	case -EIO: return "Input/output error; check the disk that it is on";
+	default: return strerror(-error);
+	}
+}

@@ -8,5 +8,7 @@
 /* path: "-" is standard input. 0 or -errno. Close w in any case. Damaged compressed data is an
  * error of reading, -EBADMSG. */
 int unpack_open(struct window *w, const char *path);
+/* Why a file cannot be opened or read, and what to do, for people. */
+const char *unpack_error(int error);
 
 #endif

@@ -100,6 +100,18 @@ static int find_address(const char *command, const char *listen, struct addrinfo
 	return ret ? -EINVAL : 0;
 }
 
+static const char *why_no_socket(int error)
+{
+	switch (error) {
+	case -EADDRINUSE:
+		return "another program listens there; end it, or choose another address or port";
+	case -EADDRNOTAVAIL:
+		return "this host does not have the address; choose one that 'ip address' shows";
+	case -EACCES: return "this port is for root only; choose one from 1024 on";
+	default: return NULL;
+	}
+}
+
 int address_listen(const char *command, const char *listen, int queue)
 {
 	struct addrinfo *found = NULL;
@@ -109,8 +121,9 @@ int address_listen(const char *command, const char *listen, int queue)
 		return ret;
 	ret = open_socket(found, queue);
 	if (ret < 0)
-		message_print("%s: --listen %s: %s; choose another address or port", command,
-			listen, strerror(-ret));
+		message_print("%s: --listen %s: %s%s", command, listen,
+			why_no_socket(ret) ? why_no_socket(ret) : strerror(-ret),
+			why_no_socket(ret) ? "" : "; choose another address or port");
 	freeaddrinfo(found);
 	return ret;
 }

@@ -48,7 +48,7 @@ char *bug_report_ask(const char *const words[], char problem[ASK_PROBLEM])
 	for (; !ret && !c.ended && now < until; now = now_ns(CLOCK_MONOTONIC))
 		child_watch(&c, -1, -1, until - now);
 	if (ret)
-		snprintf(problem, ASK_PROBLEM, "%s: cannot start: %s", words[0], strerror(-ret));
+		snprintf(problem, ASK_PROBLEM, "%s: cannot start: %s", words[0], start_error(ret));
 	else
 		explain(&c, c.ended, words[0], problem);
 	text = c.text[0].data;

@@ -32,8 +32,8 @@ static int failed(struct dropped_file *f, int error)
 	if (f->failed)
 		return error;
 	f->failed = true;
-	message_print("drops: writing %s: %s; what was written before is whole", f->path,
-		strerror(-error));
+	message_print("drops: writing %s: %s; what was written before is whole%s", f->path,
+		strerror(-error), write_advice(error));
 	return error;
 }
 

@@ -125,7 +125,7 @@ static int copy_file(
 	int ret = unpack_open(&in, path);
 
 	if (ret) {
-		message_print("explain: %s: %s", path, strerror(-ret));
+		message_print("explain: %s: %s", path, unpack_error(ret));
 		window_close(&in);
 		return ret;
 	}

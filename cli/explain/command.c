@@ -91,8 +91,7 @@ static int join_file(struct join *j, struct records *b, const char *path, char d
 	int ret = unpack_open(&in, path);
 
 	if (ret) {
-		message_print("explain: %s: %s", path,
-			ret == -EBADMSG ? "the compressed data is damaged" : strerror(-ret));
+		message_print("explain: %s: %s", path, unpack_error(ret));
 		window_close(&in);
 		return STATUS_FAILED;
 	}
@@ -105,9 +104,9 @@ static int join_file(struct join *j, struct records *b, const char *path, char d
 		return STATUS_OK;
 	if (!damage[0])
 		snprintf(damage, 256, "%.80s, %s", path,
-			ret == -EBADMSG ? records_error(b) : strerror(-ret));
+			ret == -EBADMSG ? records_error(b) : unpack_error(ret));
 	return message_fail(STATUS_FAILED, "explain: %s: %s", path,
-		ret == -EBADMSG ? records_error(b) : strerror(-ret));
+		ret == -EBADMSG ? records_error(b) : unpack_error(ret));
 }
 
 static int join_files(

@@ -557,7 +557,8 @@ static void an_address_in_use(void **state)
 	snprintf(args, sizeof(args), "--listen|127.0.0.1:%d", port);
 	o = test_command(&cmd_export, args);
 	assert_int_equal(o.status, STATUS_FAILED);
-	assert_non_null(strstr(o.err, "Address already in use; choose another address or port\n"));
+	assert_non_null(strstr(o.err,
+		"another program listens there; end it, or choose another address or port\n"));
 	test_output_free(&o);
 }
 

@@ -117,7 +117,7 @@ int export_serve(struct export_server **out, struct watch *w, struct export_conf
 							  .top = config->top_flows,
 							  .interval_ns = FLOWS_INTERVAL_NS});
 	if (ret) {
-		message_print("export: a thread does not start: %s", strerror(-ret));
+		message_print("export: cannot start a thread: %s", start_error(ret));
 		close(fd);
 	} else {
 		ret = serve_start(&s->serve, fd);

@@ -146,7 +146,8 @@ int incident_begin(struct flight *f, const struct trigger *t, const struct event
 	i->begun_ns = now_ns(CLOCK_MONOTONIC);
 	ret = prepare(i);
 	if (ret) {
-		message_print("flight: incident '%s': %s; not recorded", t->text, strerror(-ret));
+		message_print("flight: incident '%s': %s; not recorded%s", t->text, strerror(-ret),
+			write_advice(ret));
 		f->failed++;
 		if (i->folder_fd >= 0)
 			folder_remove(f->cfg->folder, i->name);
@@ -190,9 +191,11 @@ void incident_finish(struct flight *f, struct incident *i)
 	ret = reports_write(i);
 	note_finished(f, i, i->error || ret);
 	if (i->error || ret) {
-		message_print("flight: writing %s: %s; what was written before is whole", i->folder,
+		message_print("flight: writing %s: %s; what was written before is whole%s",
+			i->folder,
 			i->error == -EFBIG ? "more than --max-disk"
-					   : strerror(i->error ? -i->error : -ret));
+					   : strerror(i->error ? -i->error : -ret),
+			i->error == -EFBIG ? "" : write_advice(i->error ? i->error : ret));
 	} else if (!f->cfg->quiet) {
 		fprintf(stderr, "Incident %s: %s packets, %s\n", i->name,
 			format_count(packets, i->packets), format_bytes(bytes, (double)i->bytes));

@@ -54,7 +54,7 @@ static int start(struct child *c, const char *const argv[], const char *last)
 	int ret = child_start(c, argv, &cfg);
 
 	if (ret)
-		return message_fail(ret, "record: starting ringtap host: %s", strerror(-ret));
+		return message_fail(ret, "record: cannot start ringtap host: %s", start_error(ret));
 	snprintf(notice, sizeof(notice), "ringtap: host: %s is ", last);
 	c->notice = notice;
 	while (!c->ended && c->notice)

@@ -53,9 +53,9 @@ static void failed(struct recorder *r, enum end_reason why, int error)
 			"was written before is whole",
 			r->cfg->capture.command, name);
 	else
-		message_print("%s: writing %s: %s; what was written before is whole",
-			r->cfg->capture.command, r->bad_path ? r->bad_path : name,
-			strerror(-error));
+		message_print("%s: writing %s: %s; what was written before is whole%s",
+			r->cfg->capture.command, r->bad_path ? r->bad_path : name, strerror(-error),
+			write_advice(error));
 	r->error_text = strdup(message_last());
 }
 

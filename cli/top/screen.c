@@ -572,7 +572,7 @@ int top_screen(struct watch *w, const struct top_config *cfg)
 	ret = watch_start(w);
 	if (ret)
 		return message_fail(STATUS_FAILED,
-			"top: cannot start a thread that finds applications: %s", strerror(-ret));
+			"top: cannot start a thread that finds applications: %s", start_error(ret));
 	s.utf8 = term_utf8();
 	if (!term_begin(&s.alarm))
 		return message_fail(STATUS_FAILED,

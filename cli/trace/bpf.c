@@ -191,7 +191,7 @@ static int start(struct trace *t, struct child *c, const char *text, bool by_pid
 			.prepare = mount_tracefs});
 	c->notice = own ? NOTIFY : NULL;
 	if (ret)
-		message_print("trace: starting bpftrace: %s", strerror(-ret));
+		message_print("trace: cannot start bpftrace: %s", start_error(ret));
 	return ret;
 }
 

@@ -61,7 +61,7 @@ int trace_undo_start(struct trace_undo *u, int (*undo)(void *ctx), void *ctx)
 	if (u->fd >= 0)
 		close(u->fd);
 	u->fd = -1;
-	return message_fail(ret, "trace: cannot start a process: %s", strerror(-ret));
+	return message_fail(ret, "trace: cannot start a process: %s", start_error(ret));
 }
 
 int trace_undo_now(struct trace_undo *u, uint64_t patience_ns)

@@ -134,7 +134,7 @@ void web_flows(struct web *w, bool on)
 				.interval_ns = NS_PER_S});
 	}
 	if (ret)
-		message_print("web: cannot start a thread that counts flows: %s", strerror(-ret));
+		message_print("web: cannot start a thread that counts flows: %s", start_error(ret));
 }
 
 static bool is_wanted(const struct web *w)
@@ -153,11 +153,11 @@ static void begin(struct web *w)
 	ret = watch_start(&w->watch);
 	if (ret)
 		message_print(
-			"web: cannot start a thread that finds applications: %s", strerror(-ret));
+			"web: cannot start a thread that finds applications: %s", start_error(ret));
 	ret = recorder_answers_start(&w->recorders, &w->watch, incident_names);
 	if (ret)
 		message_print("web: cannot start a thread that asks flight recorders: %s",
-			strerror(-ret));
+			start_error(ret));
 	history_begin(&w->apps.history, w->options->history_ns);
 	streams_restart(&w->streams);
 	w->watching = true;
