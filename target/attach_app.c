@@ -165,7 +165,10 @@ static int wake(const char *dir, char *err, size_t errlen)
 	free(answer);
 	return ret ? rt_fail(ret, err, errlen,
 			     "its probe is detached, and its telemetry socket does not answer: %s",
-			     strerror(-ret))
+			     ret == -EBUSY ? "it serves ten clients already; end one of them"
+			     : ret == -ETIMEDOUT || ret == -EAGAIN
+				     ? "its telemetry thread gets no CPU; give control threads one"
+				     : strerror(-ret))
 		   : 0;
 }
 
@@ -274,8 +277,9 @@ int attach_missing(const char *command, const struct ringtap_apps *apps, size_t 
 	if (!agreed && (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
 		return 0;
 	ret = answers(t.dir, err, sizeof(err));
-	/* -ENOENT: it has neither telemetry nor the probe. */
-	if (ret != -EPROTONOSUPPORT && ret != -EUNATCH && ret != -ENOENT)
+	/* -ENOENT: it has neither telemetry nor the probe; -EAGAIN: not yet, which is waited for.
+	 */
+	if (ret != -EPROTONOSUPPORT && ret != -EUNATCH && ret != -ENOENT && ret != -EAGAIN)
 		return 0;
 	if (!agreed && !agrees(&t))
 		return 0;

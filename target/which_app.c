@@ -408,6 +408,7 @@ static const char *advice(int error)
 	case -ENOTSUP:
 	case -EUNATCH: return NULL;
 	case -EACCES: return "run ringtap as the application's user or as root";
+	case -EAGAIN: return "try again in a moment";
 	case -ENOMEM: return "try a smaller --buffer";
 	case -EPROTOTYPE: return "use the ringtap that the probe came with";
 	default: return "see 'ringtap list'";

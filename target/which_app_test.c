@@ -204,6 +204,15 @@ static void what_was_skipped_is_named(void **state)
 	assert_non_null(strstr(message_last(), "not to user 0, and others); run"));
 }
 
+static void an_application_that_starts_is_tried_again(void **state)
+{
+	print_not_attached(
+		"record", "np", -EAGAIN, "it is starting: DPDK is not initialised in it yet");
+	assert_string_equal(message_last(),
+		"record: cannot attach to 'np': it is starting: DPDK is not initialised in it yet; "
+		"try again in a moment");
+}
+
 static void without_a_name_the_only_application_is_meant(void **state)
 {
 	assert_refused(NULL, false,
@@ -269,6 +278,7 @@ int main(void)
 		with_apps(a_port_alone_needs_its_colon),
 		with_apps(names_may_have_colons),
 		with_apps(what_was_skipped_is_named),
+		with_apps(an_application_that_starts_is_tried_again),
 		with_apps(without_a_name_the_only_application_is_meant),
 		with_apps(words_with_ports_are_split),
 		with_apps(words_that_are_too_long_or_empty_mean_nothing),

@@ -326,7 +326,7 @@ static void missing_probe_is_loaded_if_that_is_agreed_on(void **state)
 		int error;
 		bool agreed;
 		pid_t injected;
-	} cases[] = {{-EPROTONOSUPPORT, true, 4711}, {-ENOENT, true, 4711},
+	} cases[] = {{-EPROTONOSUPPORT, true, 4711}, {-ENOENT, true, 4711}, {-EAGAIN, true, 4711},
 		{-EPROTONOSUPPORT, false, 0}, {0, true, 0}, {-EHOSTDOWN, true, 0},
 		{-ETIMEDOUT, true, 0}};
 	struct ringtap_apps *apps;

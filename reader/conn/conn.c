@@ -135,11 +135,8 @@ static void add_suffix(struct ringtap_conn *c, const char *dir)
 static int cannot_connect(int error, const char *dir, char *err, size_t errlen)
 {
 	if (error == -ECANCELED)
-		snprintf(err, errlen, RT_INTERRUPTED);
-	else if (!err[0])
-		snprintf(err, errlen, "cannot connect to %s/%s: %s", dir, RT_SOCKET_NAME,
-			strerror(-error));
-	return error;
+		return rt_fail(error, err, errlen, RT_INTERRUPTED);
+	return rt_connect_failed(dir, RT_SOCKET_NAME, error, err, errlen);
 }
 
 /* The probe of a secondary process, which has no telemetry, does not answer. error: of connecting.

@@ -124,7 +124,7 @@ static void test_reason_of_a_failed_start_is_returned(void **state)
 {
 	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":4,"
 						     "\"status\":-12}}"},
-		false, -ENOMEM, "cannot start: Cannot allocate memory");
+		false, -ENOMEM, "cannot start: the application has no memory for it");
 }
 
 static void test_reason_of_the_probe_is_returned_without_escapes(void **state)

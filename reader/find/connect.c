@@ -28,6 +28,8 @@
 
 #define RETRY_MS  10
 #define LINKS_MAX 40
+/* EAL writes it at the beginning of the configuration when it is initialised: rte_common.h. */
+#define RTE_MAGIC 19820526u
 
 /* A path that is being resolved. */
 struct walk {
@@ -318,6 +320,19 @@ bool rt_folder_locked(const struct rt_folder *f, pid_t *pid)
 	return true;
 }
 
+bool rt_folder_starts(const struct rt_folder *f)
+{
+	uint32_t magic = 0;
+	pid_t pid;
+	int fd = rt_folder_locked(f, &pid) ? open_file(f, "config") : -1;
+	bool starts = fd >= 0 && pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
+		      magic != RTE_MAGIC;
+
+	if (fd >= 0)
+		close(fd);
+	return starts;
+}
+
 int rt_address_open(
 	const char *app, struct rt_address *a, struct rt_folder *f, char *err, size_t errlen)
 {
@@ -371,4 +386,30 @@ int rt_connect(const char *app, const char *base)
 	char err[256];
 
 	return rt_connect_why(app, base, err, sizeof(err));
+}
+
+static bool starts(const char *app)
+{
+	char err[RT_TEXT_LEN];
+	struct rt_address a;
+	struct rt_folder f;
+	bool is;
+
+	if (rt_is_abstract(app) || rt_address_open(app, &a, &f, err, sizeof(err)))
+		return false;
+	is = !a.secondary && !a.instance && rt_folder_starts(&f);
+	rt_folder_close(&f);
+	return is;
+}
+
+int rt_connect_failed(const char *app, const char *name, int error, char *err, size_t errlen)
+{
+	if (err[0])
+		return error;
+	if ((error == -ENOENT || error == -ECONNREFUSED || error == -EAGAIN) && starts(app))
+		return rt_fail(
+			-EAGAIN, err, errlen, "it is starting: DPDK is not initialised in it yet");
+	return rt_fail(error, err, errlen, "cannot connect to %s/%s: %s", app, name,
+		error == -EAGAIN ? "it accepts no connection; its control threads may get no CPU"
+				 : strerror(-error));
 }

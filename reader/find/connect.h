@@ -40,6 +40,10 @@ int rt_folder_bound(const struct rt_folder *f, const char *name, struct stat *st
  * and the folder remains after that. *pid: the process; 0: of another PID namespace. */
 bool rt_folder_locked(const struct rt_folder *f, pid_t *pid);
 
+/* Whether that process has not finished rte_eal_init(): no socket of its answers, or is there, yet.
+ * False: also where it shares no configuration. */
+bool rt_folder_starts(const struct rt_folder *f);
+
 /* connect() that waits up to timeout_ms while the backlog is full. */
 int rt_connect_retrying(int fd, const struct sockaddr_un *addr, socklen_t size, int timeout_ms);
 
@@ -51,5 +55,8 @@ int rt_connect(const char *app, const char *base);
 int rt_connect_why(const char *app, const char *base, char *err, size_t errlen);
 /* The same, with the full name of the socket. */
 int rt_connect_name(const char *app, const char *name, char *err, size_t errlen);
+/* Writes the reason of such an error into err, if that is empty. Returns the error; -EAGAIN: the
+ * application starts. */
+int rt_connect_failed(const char *app, const char *name, int error, char *err, size_t errlen);
 
 #endif

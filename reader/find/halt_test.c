@@ -174,6 +174,58 @@ static void test_attaching_to_a_stopped_application_whose_probe_is_awake(void **
 	assert_attach_reports_it(RT_SOCKET_NAME);
 }
 
+/* EAL writes it when it is initialised. */
+static void put_magic(const struct peer *p, uint32_t magic)
+{
+	int fd = open(p->path[1], O_WRONLY);
+
+	assert_int_equal(pwrite(fd, &magic, sizeof(magic), 0), sizeof(magic));
+	close(fd);
+}
+
+static void fill_backlog(const struct peer *p, int fds[4])
+{
+	char err[RT_TEXT_LEN];
+	struct rt_folder f;
+	int fd = 0;
+
+	assert_int_equal(rt_folder_open(&f, p->dir, err, sizeof(err)), 0);
+	for (int i = 0; i < 4; i++) {
+		fd = rt_folder_connect(&f, RT_TELEMETRY_SOCKET, 0, err, sizeof(err));
+		fds[i] = fd;
+	}
+	assert_int_equal(fd, -EAGAIN);
+	rt_folder_close(&f);
+}
+
+/* Its telemetry is not there yet, or does not accept a connection. */
+static void test_an_application_that_starts_is_named(void **state)
+{
+	int saved = rt_reader_limits.telemetry_ms, fds[4] = {-1, -1, -1, -1};
+	char err[RT_TEXT_LEN];
+	struct ringtap_conn *conn;
+	struct peer p;
+
+	rt_reader_limits.telemetry_ms = SHORT_MS;
+	for (unsigned full = 0; full < 2; full++) {
+		peer_start(&p, full ? RT_TELEMETRY_SOCKET : "other");
+		if (full)
+			fill_backlog(&p, fds);
+		put_magic(&p, 0);
+		assert_int_equal(ringtap_conn_open(&conn, p.dir, NULL, err, sizeof(err)), -EAGAIN);
+		assert_string_equal(err, "it is starting: DPDK is not initialised in it yet");
+		put_magic(&p, 19820526);
+		assert_int_equal(ringtap_conn_open(&conn, p.dir, NULL, err, sizeof(err)),
+			full ? -EAGAIN : -ENOENT);
+		assert_non_null(strstr(err, full ? "it accepts no connection" : "No such file"));
+		peer_end(&p);
+	}
+	for (int i = 0; i < 4; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	rt_reader_limits.telemetry_ms = saved;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +233,7 @@ int main(void)
 		cmocka_unit_test(test_running_and_invisible_processes_are_not_halted),
 		cmocka_unit_test(test_attaching_to_a_stopped_application),
 		cmocka_unit_test(test_attaching_to_a_stopped_application_whose_probe_is_awake),
+		cmocka_unit_test(test_an_application_that_starts_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

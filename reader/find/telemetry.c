@@ -98,6 +98,25 @@ static bool take_name(const json_t *name, char socket[RT_SOCKET_NAME_MAX])
 	return true;
 }
 
+/* Why a probe cannot start its control thread and socket, and what to do. */
+static const char *start_text(int error)
+{
+	switch (error) {
+	case -ESHUTDOWN: return "the application has ended DPDK, or stopped it";
+	case -EAGAIN:
+		return "the application cannot make a thread; raise its limit of processes "
+		       "(ulimit -u, pids.max)";
+	case -EMFILE:
+		return "the application is at its limit of open files; raise it (prlimit "
+		       "--nofile)";
+	case -EACCES:
+	case -EROFS: return "it cannot make a socket in its runtime folder; make that writable";
+	case -ENOSPC: return "there is no space for a socket in its runtime folder; free some";
+	case -ENOMEM: return "the application has no memory for it";
+	default: return strerror(-error);
+	}
+}
+
 static int not_started(const json_t *body, json_int_t status, char *err, size_t errlen)
 {
 	int ret = status < 0 && status > -4096 ? (int)status : -EPROTO;
@@ -105,9 +124,7 @@ static int not_started(const json_t *body, json_int_t status, char *err, size_t 
 	char text[RT_TEXT_LEN];
 
 	snprintf(text, sizeof(text), "%s",
-		ret == -ESHUTDOWN     ? "the application has ended DPDK, or stopped it"
-		: reason && reason[0] ? reason
-				      : strerror(-ret));
+		ret != -ESHUTDOWN && reason && reason[0] ? reason : start_text(ret));
 	rt_terminate(text, sizeof(text));
 	return rt_fail(ret, err, errlen,
 		ret == -EUNATCH ? "its probe is detached; 'ringtap attach' wakes it"
@@ -150,12 +167,8 @@ int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *er
 	char answer[ANSWER_MAX];
 	int fd = rt_connect_why(app, RT_TELEMETRY_SOCKET, err, errlen), ret;
 
-	if (fd < 0) {
-		if (!err[0])
-			snprintf(err, errlen, "cannot reach %s/%s: %s", app, RT_TELEMETRY_SOCKET,
-				strerror(-fd));
-		return fd;
-	}
+	if (fd < 0)
+		return rt_connect_failed(app, RT_TELEMETRY_SOCKET, fd, err, errlen);
 	ret = ask(app, &fd, RT_TELEMETRY_ATTACH, answer, sizeof(answer));
 	if (ret == -ETIMEDOUT && rt_peer_halted(fd, err, errlen))
 		ret = -EHOSTDOWN;
