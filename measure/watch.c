@@ -17,8 +17,6 @@
 #include "target/which_app.h"
 #include "watch.h"
 
-#define SETTLE_NS (NS_PER_S / 50)
-
 static void watched_free(struct watched *a)
 {
 	if (a->mon)
@@ -182,7 +180,7 @@ static uint64_t patience_ns(const struct watched *a)
 			      ? 10 * NS_PER_S
 			      : NS_PER_S;
 
-	if (a->error == -ENOENT)
+	if (a->error == -ENOENT || a->error == -EAGAIN)
 		return ns;
 	if (ns < 2 * a->delay_ns)
 		ns = 2 * a->delay_ns;
@@ -390,6 +388,7 @@ int watch_find(struct watch *w)
 	ret = watch_refresh(w);
 	if (ret)
 		message_print("%s: cannot find applications: %s", w->command, strerror(-ret));
+	watch_step(w);
 	return ret ? STATUS_FAILED : watch_check_ports(w);
 }
 
@@ -510,45 +509,6 @@ void watch_mark(struct watch *w)
 		a->ended_before = a->ended;
 	}
 	watch_unlock(w);
-}
-
-static bool settled(const struct watched *a)
-{
-	const struct ringtap_snapshot *f = a->now;
-
-	if (!f || a->ended)
-		return true;
-	/* Drivers are read in primary processes only. */
-	for (uint32_t i = 0; i < f->port_count && !a->secondary; i++) {
-		const struct ringtap_port_stats *p = ringtap_snapshot_port(f, i);
-		uint64_t before =
-			i < a->mark->port_count ? ringtap_snapshot_port(a->mark, i)->read_ns : 0;
-
-		if (!p->gone && (!p->read_ns || p->read_ns == before))
-			return false;
-	}
-	for (uint32_t i = 0; i < f->thread_count; i++) {
-		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(f, i);
-
-		/* Not t->alive: the probe sets it in the same step as read_ns. */
-		if (t->tid && !t->read_ns)
-			return false;
-	}
-	return f->thread_count > 0;
-}
-
-void watch_settle(struct watch *w)
-{
-	/* An application that does not poll never shows a thread. */
-	uint64_t until = now_ns(CLOCK_MONOTONIC) + NS_PER_S;
-	bool done = false;
-
-	while (!done && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(SETTLE_NS)) {
-		done = true;
-		watch_step(w);
-		for (size_t i = 0; i < w->count; i++)
-			done = settled(w->list[i]) && done;
-	}
 }
 
 void watch_switch(struct watch *w, unsigned collectors, unsigned latency_every)

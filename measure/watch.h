@@ -36,6 +36,7 @@ struct watched {
 	const char *ports[WATCH_NAMES]; /* that are meant, by name or number; live as long as the
 					   watch */
 	size_t port_count;              /* 0: all */
+	bool ports_checked;             /* by watch_check_ports() */
 	/* For watch.c only. */
 	uint64_t retry_ns;     /* monotonic; attach again then */
 	uint64_t delay_ns;     /* between the last attempts */
@@ -109,14 +110,18 @@ void watch_ends(struct watch *w);
 /* Ends the interval; the next one begins with the last snapshot. */
 void watch_mark(struct watch *w);
 /* Steps until the probes have read drivers and kernel once more since the mark, so that an interval
- * that begins then has first readings; a second at most. */
+ * that begins then has first readings; a second at most, or 5 for threads that are known. */
 void watch_settle(struct watch *w);
+/* Steps until they have read them once more in the interval, a second at most: rates need two
+ * readings. */
+void watch_complete(struct watch *w);
 /* Sets the collectors, of current and later applications. After watch_start() the thread does it:
  * an application that does not answer must not stop the caller. */
 void watch_switch(struct watch *w, unsigned collectors, unsigned latency_every);
 /* Applications that are named, also those that are not there. */
 size_t watch_named(const struct watch *w);
-/* Prints which ports that are named an application lacks, and which it has. Returns enum status. */
+/* Prints which ports that are named an application lacks, and which it has: once for each
+ * application, when it has a snapshot. Returns enum status. */
 int watch_check_ports(struct watch *w);
 /* Applications that show statistics. */
 size_t watch_attached(struct watch *w);

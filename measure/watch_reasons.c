@@ -2,6 +2,7 @@
 /* Reasons: a name without an application, missing statistics. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/util.h"
 #include "target/which_app.h"
@@ -21,22 +22,57 @@ size_t watch_named(const struct watch *w)
 	return count;
 }
 
+/* Enough of its ports to compare names. The caller frees. */
+static struct ringtap_port_info *ports_of(const struct ringtap_snapshot *f, size_t *count)
+{
+	struct ringtap_port_info *ports = calloc(f->port_count + 1, sizeof(*ports));
+
+	*count = 0;
+	for (uint32_t i = 0; ports && i < f->port_count; i++) {
+		const struct ringtap_port_stats *p = ringtap_snapshot_port(f, i);
+		struct ringtap_port_info *to = &ports[*count];
+
+		if (p->gone)
+			continue;
+		to->port_id = p->port_id;
+		snprintf(to->name, sizeof(to->name), "%s", p->name);
+		snprintf(to->device, sizeof(to->device), "%s", p->device);
+		++*count;
+	}
+	return ports;
+}
+
+/* From its snapshot: nothing waits for the application. */
+static int check_ports(const char *command, const struct watched *a)
+{
+	struct ringtap_list list = {.port_count = 0};
+	struct ringtap_port_info *ports = ports_of(a->now, &list.port_count);
+	int status = STATUS_OK;
+
+	list.ports = (struct ringtap_array){ports, sizeof(*ports)};
+	for (size_t k = 0; ports && k < a->port_count; k++) {
+		if (target_has_port(&list, a->ports[k]))
+			continue;
+		print_no_port(command, a->name, a->ports[k], &list);
+		status = STATUS_FAILED;
+	}
+	free(ports);
+	return status;
+}
+
 int watch_check_ports(struct watch *w)
 {
 	int status = STATUS_OK;
 
 	watch_lock(w);
 	for (size_t i = 0; i < w->count; i++) {
-		const struct watched *a = w->list[i];
-		struct ringtap_list *list = a->port_count && a->mon ? target_ports(a->dir) : NULL;
+		struct watched *a = w->list[i];
 
-		for (size_t k = 0; list && k < a->port_count; k++) {
-			if (target_has_port(list, a->ports[k]))
-				continue;
-			print_no_port(w->command, a->name, a->ports[k], list);
+		if (!a->now || !a->port_count || a->ports_checked)
+			continue;
+		a->ports_checked = true;
+		if (check_ports(w->command, a) != STATUS_OK)
 			status = STATUS_FAILED;
-		}
-		ringtap_list_free(list);
 	}
 	watch_unlock(w);
 	return status;

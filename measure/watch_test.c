@@ -267,6 +267,34 @@ static void xstats_without_an_entry_are_a_reason(void **state)
 		"all");
 }
 
+/* An exporter waits: attaching may take longer than its first interval. */
+static void ports_that_are_missing_are_named_when_there_is_a_snapshot(void **state)
+{
+	assert_int_equal(watch_name(&w, "app:nosuch"), 0);
+	assert_int_equal(watch_name(&w, "app:p1"), 0);
+	fake_apps[0].error = -ENOENT;
+	assert_int_equal(watch_refresh(&w), 0);
+	watch_step(&w);
+	assert_int_equal(watch_check_ports(&w), STATUS_OK);
+	fake_apps[0].error = 0;
+	rt_sleep_ns(NS_PER_S);
+	assert_int_equal(watch_refresh(&w), 0);
+	watch_step(&w);
+	assert_int_equal(watch_check_ports(&w), STATUS_FAILED);
+	assert_string_equal(
+		message_last(), "top: application 'app' has no port 'nosuch'; there is p0, p1");
+	/* Once. */
+	assert_int_equal(watch_check_ports(&w), STATUS_OK);
+}
+
+static void ports_that_are_missing_end_a_command_that_does_not_wait(void **state)
+{
+	fake_apps[0].s.ports[1].gone = true;
+	assert_int_equal(watch_name(&w, "app:p1"), 0);
+	assert_int_equal(watch_find(&w), STATUS_FAILED);
+	assert_string_equal(message_last(), "top: application 'app' has no port 'p1'; there is p0");
+}
+
 static void no_application_at_all(void **state)
 {
 	fake_apps[0].absent = true;
@@ -404,7 +432,7 @@ static void threads_without_a_reading_are_waited_for(void **state)
 	fake_apps[0].s.snapshot.port_count = 0;
 	fake_apps[0].s.snapshot.thread_count = 2;
 	fake_apps[0].s.threads[1] = (struct ringtap_thread_stats){.tid = 1};
-	assert_in_range(settling_ns(), NS_PER_S, NS_PER_S + NS_PER_S / 50);
+	assert_in_range(settling_ns(), 5 * NS_PER_S, 5 * NS_PER_S + NS_PER_S / 50);
 	fake_apps[0].s.threads[1].read_ns = 1;
 	assert_in_range(settling_ns(), NS_PER_S / 50, NS_PER_S / 50);
 }
@@ -428,6 +456,40 @@ static void settling_ends_after_a_second(void **state)
 {
 	fake_apps[0].s.snapshot.thread_count = 0;
 	assert_in_range(settling_ns(), NS_PER_S, NS_PER_S + NS_PER_S / 50);
+}
+
+/* Without it, rates of a short interval would be unknown. */
+static void an_interval_has_second_readings(void **state)
+{
+	const struct watched *a;
+
+	settling_ns();
+	watch_mark(&w);
+	rt_sleep_ns(NS_PER_S / 10);
+	watch_step(&w);
+	a = w.list[0];
+	assert_true(ringtap_snapshot_thread(a->now, 0)->read_ns ==
+		    ringtap_snapshot_thread(a->mark, 0)->read_ns);
+	watch_complete(&w);
+	assert_true(ringtap_snapshot_thread(a->now, 0)->read_ns >
+		    ringtap_snapshot_thread(a->mark, 0)->read_ns);
+	assert_true(ringtap_snapshot_port(a->now, 0)->read_ns >
+		    ringtap_snapshot_port(a->mark, 0)->read_ns);
+}
+
+/* It is over by then, and nothing reads a stopped port. */
+static void readings_that_do_not_come_are_not_waited_for(void **state)
+{
+	uint64_t before;
+
+	settling_ns();
+	fake_apps[0].s.ports[0].stopped_ns = fake_apps[0].s.ports[1].stopped_ns = 1;
+	fake_apps[0].s.threads[0].alive = false;
+	watch_step(&w);
+	watch_mark(&w);
+	before = rt_now_ns(CLOCK_MONOTONIC);
+	watch_complete(&w);
+	assert_int_equal(rt_now_ns(CLOCK_MONOTONIC), before);
 }
 
 static void collectors_are_switched(void **state)
@@ -477,6 +539,8 @@ int main(void)
 		CASE(reasons),
 		CASE(ports_without_an_entry_are_a_reason),
 		CASE(xstats_without_an_entry_are_a_reason),
+		CASE(ports_that_are_missing_are_named_when_there_is_a_snapshot),
+		CASE(ports_that_are_missing_end_a_command_that_does_not_wait),
 		CASE(no_application_at_all),
 		CASE(folders_that_cannot_be_read),
 		CASE(the_last_snapshot_of_one_that_ends_is_kept_until_the_next_search),
@@ -490,6 +554,8 @@ int main(void)
 		CASE(ports_that_are_gone_are_not_waited_for),
 		CASE(secondaries_read_no_drivers),
 		CASE(settling_ends_after_a_second),
+		CASE(an_interval_has_second_readings),
+		CASE(readings_that_do_not_come_are_not_waited_for),
 		CASE(collectors_are_switched),
 		CASE(a_switch_that_fails_is_a_reason),
 	};

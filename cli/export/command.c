@@ -92,7 +92,7 @@ static int export(struct export_options *c)
 	ret = watch_start(w);
 	if (ret) {
 		message_print("export: cannot start a thread that finds applications: %s",
-			strerror(-ret));
+			start_error(ret));
 		export_stop(s);
 		return STATUS_FAILED;
 	}
@@ -105,6 +105,8 @@ static int export(struct export_options *c)
 		export_expire(s);
 		if (first)
 			watch_explain_wait(w);
+		else
+			watch_check_ports(w);
 	}
 	export_stop(s);
 	return STATUS_OK;

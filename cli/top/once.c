@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Without a terminal: tables, or JSON documents. */
-#include <errno.h>
 #include <limits.h>
 #include <locale.h>
 #include <stdio.h>
@@ -77,6 +76,8 @@ static int lines(struct watch *w, const struct top_config *cfg, struct flows_liv
 		until = until + cfg->interval_ns < end ? until + cfg->interval_ns : end;
 		if (!interval(w, until))
 			break;
+		if (cfg->once && !cfg->duration_ns)
+			watch_complete(w);
 		if (flows && !n)
 			flow_view_settle(w, flows);
 		watch_lock(w);
@@ -90,7 +91,7 @@ static int lines(struct watch *w, const struct top_config *cfg, struct flows_liv
 int top_lines(struct watch *w, const struct top_config *cfg)
 {
 	struct flows_live *flows = NULL;
-	int status;
+	int status, ret;
 
 	setlocale(LC_CTYPE, "");
 	watch_step(w);
@@ -102,9 +103,10 @@ int top_lines(struct watch *w, const struct top_config *cfg)
 	if (cfg->once)
 		watch_explain(w);
 	watch_mark(w);
-	if (!cfg->once && watch_start(w))
+	ret = cfg->once ? 0 : watch_start(w);
+	if (ret)
 		return message_fail(STATUS_FAILED,
-			"top: cannot start a thread that finds applications: %s", strerror(errno));
+			"top: cannot start a thread that finds applications: %s", start_error(ret));
 	if (cfg->view == VIEW_FLOWS && !(flows = flow_view_start(w)))
 		return STATUS_FAILED;
 	status = lines(w, cfg, flows);

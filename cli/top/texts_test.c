@@ -261,10 +261,23 @@ static void an_interval_is_a_second(void **state)
 	assert_in_range(lasts("--once"), NS_PER_S, NS_PER_S + 13 * NS_PER_S / 25);
 }
 
+/* The same again until they were read a second time. */
 static void an_interval_is_as_long_as_given(void **state)
 {
 	assert_in_range(
-		lasts("--once|--interval|0.1s"), NS_PER_S / 10, NS_PER_S / 10 + 13 * NS_PER_S / 25);
+		lasts("--once|--interval|0.1s"), NS_PER_S / 10, NS_PER_S / 10 + 26 * NS_PER_S / 25);
+}
+
+/* The kernel's times are read twice a second. */
+static void a_short_interval_has_times_of_threads(void **state)
+{
+	struct test_output o =
+		test_command(&cmd_top, "--once|--interval|0.1s|--view|threads|--wide");
+
+	assert_int_equal(o.status, STATUS_OK);
+	assert_non_null(strstr(o.out, " RUN% "));
+	assert_non_null(strstr(o.out, " 100 ")); /* all of the time */
+	test_output_free(&o);
 }
 
 static void intervals_follow_one_another(void **state)
@@ -397,6 +410,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(an_interval_is_a_second),
 		CASE(an_interval_is_as_long_as_given),
+		CASE(a_short_interval_has_times_of_threads),
 		CASE(intervals_follow_one_another),
 		CASE(the_duration_ends_the_last_interval),
 		CASE(views_switch_their_collectors_on),

@@ -80,8 +80,10 @@ static void explain(const struct web_options *o)
 	w.attach = false;
 	w.collectors = RINGTAP_POLLS;
 	watch_init(&w);
-	if (!watch_refresh(&w))
+	if (!watch_refresh(&w)) {
+		watch_step(&w);
 		watch_explain_wait(&w);
+	}
 	watch_free(&w);
 }
 
