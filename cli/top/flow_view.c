@@ -8,7 +8,8 @@
 #include "flow_view.h"
 
 #define FLOWS_TOP 100
-#define SETTLE_NS (5 * NS_PER_S) /* at most: the rate, and an interval */
+/* At most: attaching, the rate, and an interval, on a machine that is busy. */
+#define SETTLE_NS (60 * NS_PER_S)
 
 /* The metrics have the units; their meaning is that of flow_view_help(). */
 const struct column flow_view_columns[FLOW_VIEW_COLUMNS] = {
@@ -80,7 +81,7 @@ struct flows_live *flow_view_start(struct watch *w)
 			    .watch = w, .top = FLOWS_TOP, .interval_ns = NS_PER_S});
 
 	if (ret)
-		message_print("top: cannot start a thread that counts flows: %s", strerror(-ret));
+		message_print("top: cannot start a thread that counts flows: %s", start_error(ret));
 	return f;
 }
 
@@ -89,15 +90,19 @@ static bool is_shown(const struct watched *a)
 	return a->mon && !a->ended && !a->secondary;
 }
 
+/* Whether its first interval is complete, or it has a reason why there is none. */
+static bool has_rows(const struct flow_rows *rows)
+{
+	return rows && (rows->sample || *rows->why);
+}
+
 static bool is_settled(struct watch *w, struct flows_live *f)
 {
 	bool settled = true;
 
 	watch_lock(w);
 	for (size_t i = 0; i < w->count; i++) {
-		const struct flow_rows *rows = flows_live_rows(f, w->list[i]->dir);
-
-		settled &= !is_shown(w->list[i]) || (rows && (rows->sample || *rows->why));
+		settled &= !is_shown(w->list[i]) || has_rows(flows_live_rows(f, w->list[i]->dir));
 		flows_live_release(f);
 	}
 	watch_unlock(w);
@@ -109,7 +114,7 @@ void flow_view_settle(struct watch *w, struct flows_live *f)
 	const uint64_t until = now_ns(CLOCK_MONOTONIC) + SETTLE_NS;
 
 	while (!is_settled(w, f) && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(NS_PER_S / 20))
-		;
+		watch_ends(w); /* one that ends has no rows any more */
 }
 
 bool flow_view_note(struct watch *w, struct flows_live *f, size_t n, char line[WATCH_REASON_LEN])
@@ -120,16 +125,21 @@ bool flow_view_note(struct watch *w, struct flows_live *f, size_t n, char line[W
 	}
 	for (size_t i = 0; i < w->count; i++) {
 		const struct flow_rows *rows = flows_live_rows(f, w->list[i]->dir);
-		const bool noted = rows && (*rows->why || rows->lost) && !n--;
+		const bool begins = is_shown(w->list[i]) && !has_rows(rows);
+		const bool noted = (begins || (rows && (*rows->why || rows->lost))) && !n--;
 		char lost[FORMAT_LEN];
 
-		if (noted && *rows->why)
+		if (noted && begins)
+			snprintf(line, WATCH_REASON_LEN,
+				"no flows of '%s' yet: its first interval is not complete",
+				w->list[i]->name);
+		else if (noted && *rows->why)
 			snprintf(line, WATCH_REASON_LEN, "no flows of '%s': %s", w->list[i]->name,
 				rows->why);
 		else if (noted)
 			snprintf(line, WATCH_REASON_LEN,
 				"'%s': %s packets of the sample are missing: this command was too "
-				"slow",
+				"slow; give it a CPU",
 				w->list[i]->name, format_count(lost, rows->lost));
 		flows_live_release(f);
 		if (noted)

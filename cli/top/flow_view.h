@@ -16,7 +16,8 @@ const char *flow_view_help(unsigned column);
 void flow_view_add(struct table *t, const struct watched *a, const struct flow_rows *rows);
 /* Starts a thread that captures for the view. NULL after a message. */
 struct flows_live *flow_view_start(struct watch *w);
-/* Waits until each application has rows, or a reason why not; some seconds at most. */
+/* Waits until the first interval of each application is complete, or there is a reason why not; a
+ * minute at most. */
 void flow_view_settle(struct watch *w, struct flows_live *f);
 /* Line n below the table: price, and what is missing. False: there are no more. */
 bool flow_view_note(struct watch *w, struct flows_live *f, size_t n, char line[WATCH_REASON_LEN]);
