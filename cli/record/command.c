@@ -100,6 +100,21 @@ static int start(struct recorder *r)
 	return 0;
 }
 
+/* At once: recordings of several clients end at the same time. */
+static void print_summary(const struct recorder *r)
+{
+	size_t len = 0;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return;
+	report_summary(r, f);
+	if (!fclose(f))
+		fwrite(text, 1, len, stderr);
+	free(text);
+}
+
 /* Attached and with an open file: all the rest. */
 static int record_attached(struct recorder *r)
 {
@@ -120,7 +135,7 @@ static int record_attached(struct recorder *r)
 	if (!r->cfg->quiet) {
 		if (isatty(STDERR_FILENO))
 			report_live(r, r->end_mono_ns);
-		report_summary(r, stderr);
+		print_summary(r);
 	}
 	if (r->cfg->json)
 		report_json(r, to_stdout ? stderr : stdout);

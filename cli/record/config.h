@@ -42,6 +42,8 @@ struct record_config {
 	const char *print_name; /* file that gets the names of closed files; "-": standard output */
 	const char *path;       /* "-": standard output; NULL: the default name */
 	const char *listen;     /* "[HOST:]PORT" or "unix:PATH", for clients; NULL: a file */
+	const char
+		*client; /* name of the client of --listen that gets this recording; NULL: none */
 	struct peer_network allowed[LISTEN_ALLOWED_MAX]; /* clients on other hosts */
 	unsigned allowed_count;
 	const char *comments[COMMENTS_MAX + 1]; /* NULL behind the last */

@@ -42,6 +42,7 @@ struct listener {
 	int (*record)(struct record_config *cfg);
 	int fd;
 	const char *path; /* the Unix socket's; NULL: TCP */
+	struct stat made; /* that socket */
 	sigset_t unblocked;
 	struct recording list[LISTEN_CLIENTS];
 	unsigned count;
@@ -129,6 +130,7 @@ static bool is_left(const struct sockaddr_un *a)
 	struct stat st;
 	int ret;
 
+	/* Other files are never removed, nor what other users have made. */
 	if (lstat(a->sun_path, &st) || !S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
 		return false;
 	ret = try_server(a);
@@ -165,19 +167,50 @@ static int open_unix(const char *path)
 	return ret;
 }
 
+/* Why there can be no socket at the path, and what to do; NULL: as strerror() says. */
+static const char *why_no_socket(const char *path, int error)
+{
+	struct stat st;
+
+	switch (error) {
+	case -EADDRINUSE:
+		if (lstat(path, &st))
+			break; /* it has gone just now */
+		if (!S_ISSOCK(st.st_mode))
+			return "it is a file that is not a socket, and stays as it is; choose "
+			       "another path";
+		if (st.st_uid != geteuid())
+			return "it is a socket of another user; choose another path";
+		return "another program listens there; end it, or choose another path";
+	case -ENOENT: return "its folder does not exist; make that, or choose another path";
+	case -ENOTDIR: return "its folder is a file; choose another path";
+	case -EACCES:
+	case -EPERM: return "this user may not make files in its folder; choose another path";
+	case -EROFS: return "its file system is read-only; choose another path";
+	case -ENAMETOOLONG: return "it is longer than 107 bytes; choose another path";
+	default: break;
+	}
+	return NULL;
+}
+
 /* 0, or -errno after a message. */
 static int open_listener(struct listener *l)
 {
+	const char *why;
 	char url[128];
 
 	l->path = unix_path(l->cfg);
 	l->fd = l->path ? open_unix(l->path)
 			: address_listen("record", l->cfg->listen, LISTEN_CLIENTS);
-	if (l->fd < 0)
-		return !l->path
-			       ? l->fd
-			       : message_fail(l->fd, "record: --listen %s: %s; choose another path",
-					 l->cfg->listen, strerror(-l->fd));
+	if (l->fd < 0 && !l->path)
+		return l->fd;
+	if (l->fd < 0) {
+		why = why_no_socket(l->path, l->fd);
+		return message_fail(l->fd, "record: --listen %s: %s%s", l->cfg->listen,
+			why ? why : strerror(-l->fd), why ? "" : "; choose another path");
+	}
+	if (l->path && lstat(l->path, &l->made))
+		l->made = (struct stat){.st_ino = 0};
 	if (l->cfg->quiet)
 		return 0;
 	if (!l->path)
@@ -186,9 +219,13 @@ static int open_listener(struct listener *l)
 	return 0;
 }
 
+/* Another file may be at the path by now. */
 static void close_listener(struct listener *l)
 {
-	if (l->path)
+	struct stat st;
+
+	if (l->path && !lstat(l->path, &st) && st.st_dev == l->made.st_dev &&
+		st.st_ino == l->made.st_ino)
 		unlink(l->path);
 	close(l->fd);
 }
@@ -229,8 +266,9 @@ static void watch_connection(int fd)
 }
 
 /* In a process of its own: a client that reads slowly makes only its own recording lose packets. */
-static void serve_client(struct listener *l, int fd, pid_t parent)
+static void serve_client(struct listener *l, int fd, const char *client, pid_t parent)
 {
+	char command[PEER_NAME_LEN + 32];
 	int status;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -243,20 +281,23 @@ static void serve_client(struct listener *l, int fd, pid_t parent)
 		close(l->list[i].fd);
 		close(l->list[i].pid_fd);
 	}
+	snprintf(command, sizeof(command), "record: --listen: client %s", client);
 	l->cfg->path = "-";
+	l->cfg->client = client;
+	l->cfg->capture.command = command;
 	status = l->record(l->cfg);
 	fflush(NULL);
 	_exit(status);
 }
 
 /* 0 or -errno. */
-static int start(struct listener *l, int fd)
+static int start(struct listener *l, int fd, const char *client)
 {
 	pid_t parent = getpid(), pid = fork();
 	int pid_fd;
 
 	if (!pid)
-		serve_client(l, fd, parent);
+		serve_client(l, fd, client, parent);
 	if (pid < 0)
 		return -errno;
 	pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -292,11 +333,11 @@ static void take_client(struct listener *l)
 		watch_connection(fd);
 	if (!l->cfg->quiet)
 		fprintf(stderr, "Client %s\n", p.name);
-	ret = start(l, fd);
+	ret = start(l, fd, p.name);
 	if (!ret)
 		return;
-	message_print(
-		"record: --listen: client %s: starting its recording: %s", p.name, strerror(-ret));
+	message_print("record: --listen: client %s: its recording cannot start: %s", p.name,
+		start_error(ret));
 	close(fd);
 }
 

@@ -50,15 +50,20 @@ static const char *next_line(void)
 	return line;
 }
 
-static void stop(void)
+static void wait_end(void)
 {
 	int status;
 
-	assert_int_equal(kill(server, SIGTERM), 0);
 	assert_int_equal(waitpid(server, &status, 0), server);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), STATUS_OK);
 	close(server_output);
+}
+
+static void stop(void)
+{
+	assert_int_equal(kill(server, SIGTERM), 0);
+	wait_end();
 }
 
 static int connect_unix(const char *path)
@@ -154,6 +159,26 @@ static void a_socket_has_a_path(void **state)
 	assert_int_equal(access("s", F_OK), -1);
 }
 
+/* Several end at the same time, and print to the same standard error. */
+static void a_summary_names_its_client(void **state)
+{
+	char text[65536], line[64];
+	size_t n = 0;
+	ssize_t got;
+
+	start("--listen unix:s");
+	assert_string_equal(next_line(), "Listening on unix:s");
+	receive(connect_unix("s"));
+	assert_int_equal(kill(server, SIGTERM), 0);
+	while ((got = read(server_output, text + n, sizeof(text) - 1 - n)) > 0)
+		n += (size_t)got;
+	text[n] = '\0';
+	wait_end();
+	snprintf(line, sizeof(line), "\nRecording for client process %d:\n", (int)getpid());
+	assert_non_null(strstr(text, line));
+	assert_non_null(strstr(strstr(text, line), "ended by: "));
+}
+
 /* The recording of a client that has gone ends, and the next one has its place. */
 static void clients_are_limited(void **state)
 {
@@ -213,7 +238,8 @@ static void a_path_in_use_is_left_alone(void **state)
 	start("--listen unix:s");
 	assert_string_equal(next_line(), "Listening on unix:s");
 	assert_int_equal(record("-q --listen unix:s"), STATUS_FAILED);
-	assert_non_null(strstr(message_last(), "--listen unix:s: Address already in use"));
+	assert_non_null(strstr(message_last(),
+		"--listen unix:s: another program listens there; end it, or choose another path"));
 	/* Killed, it leaves its socket. */
 	assert_int_equal(kill(server, SIGKILL), 0);
 	assert_int_equal(waitpid(server, &status, 0), server);
@@ -223,6 +249,20 @@ static void a_path_in_use_is_left_alone(void **state)
 	stop();
 	test_write("s", "text", 4);
 	assert_int_equal(record("-q --listen unix:s"), STATUS_FAILED);
+	assert_non_null(strstr(message_last(),
+		"--listen unix:s: it is a file that is not a socket, and stays as it is; choose "
+		"another path"));
+	assert_int_equal(access("s", F_OK), 0);
+}
+
+/* Made while it listened. */
+static void a_file_of_another_program_is_not_removed(void **state)
+{
+	start("--listen unix:s");
+	assert_string_equal(next_line(), "Listening on unix:s");
+	assert_int_equal(unlink("s"), 0);
+	test_write("s", "text", 4);
+	stop();
 	assert_int_equal(access("s", F_OK), 0);
 }
 
@@ -266,7 +306,8 @@ static void mistakes_are_named(void **state)
 		{"--listen 1 --allow host", "--allow host: not an address", STATUS_USAGE},
 		{"--listen 1 --allow ", "needs a value", STATUS_USAGE},
 		{"--listen unix: -q", "--listen unix:: no path; give one", STATUS_USAGE},
-		{"--listen unix:a/b -q", "--listen unix:a/b: No such file", STATUS_FAILED},
+		{"--listen unix:a/b -q", "--listen unix:a/b: its folder does not exist; make that",
+			STATUS_FAILED},
 		{"--listen 65536 -q", "not a port number", STATUS_USAGE},
 		{"--listen 1 -i nosuch:0", "nosuch", STATUS_FAILED},
 	};
@@ -317,6 +358,8 @@ int main(void)
 		RECORD_TEST(clients_are_limited),
 		RECORD_TEST(another_user_gets_nothing),
 		RECORD_TEST(a_path_in_use_is_left_alone),
+		RECORD_TEST(a_file_of_another_program_is_not_removed),
+		RECORD_TEST(a_summary_names_its_client),
 		RECORD_TEST(a_socket_that_is_being_closed_is_left),
 		RECORD_TEST(mistakes_are_named),
 		RECORD_TEST(networks_are_compared_by_bits),

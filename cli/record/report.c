@@ -83,9 +83,9 @@ void report_live(struct recorder *r, uint64_t now)
 	captured = (double)s.total.captured - (double)r->report_captured;
 	format_si(rate, (captured > 0 ? captured : 0) / seconds);
 	format_count(lost, counts_lost(&s.total));
-	len = fprintf(stderr, "%spackets: %s  rate: %s/s  buffer: %u%%  lost: %s%s",
-		tty ? "\r" : "", packets, rate, buffer_fill_percent(r), lost,
-		tty ? "\x1b[K" : "\n");
+	len = fprintf(stderr, "%s%s%spackets: %s  rate: %s/s  buffer: %u%%  lost: %s%s",
+		tty ? "\r" : "", r->cfg->client ? r->cfg->client : "", r->cfg->client ? ": " : "",
+		packets, rate, buffer_fill_percent(r), lost, tty ? "\x1b[K" : "\n");
 	fflush(stderr);
 	message_live_line(tty && len > 0 ? (size_t)len : 0);
 	r->report_ns = now;
@@ -219,6 +219,8 @@ static void print_table(const struct recorder *r, FILE *f, const struct ringtap_
 {
 	struct sheet t = report_table(r, s);
 
+	if (r->cfg->client)
+		fprintf(f, "\nRecording for client %s:", r->cfg->client);
 	fputc('\n', f);
 	sheet_end(&t, 0, f);
 }
