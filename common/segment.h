@@ -161,7 +161,9 @@ struct rt_seg_if {
 	uint64_t rx_nombuf; /* dropped because the mempool was empty */
 	uint64_t oerrors;
 	uint16_t linktype; /* LINKTYPE_…; 0: Ethernet */
-	uint8_t reserved[46];
+	uint8_t reserved[6];
+	uint64_t nic_ns; /* CLOCK_REALTIME of the last of these readings; 0: none since it began */
+	uint8_t reserved2[32];
 };
 static_assert(sizeof(struct rt_seg_if) == 256, "interface entry is 256 bytes");
 

@@ -103,11 +103,11 @@ struct ringtap_session_info {
 };
 
 /* Connects to the application whose runtime folder is dir, waking its probe over DPDK telemetry
- * where needed. -ENOENT: no such application; -EPROTONOSUPPORT: it runs, but without the probe;
- * -EPROTO: it sent an invalid answer; -EPROTOTYPE: other protocol version; -ETIMEDOUT: it does not
- * answer; -EHOSTDOWN: it does not answer since its process is stopped or frozen; -EUNATCH: its
- * probe was detached; -EACCES; …
- * On error *out is NULL and a sentence for people is in err (up to errlen bytes; NULL: none). */
+ * where needed. -ENOENT: no such application; -EAGAIN: it is starting, or accepts no connection;
+ * -EPROTONOSUPPORT: it runs without the probe; -EPROTO: an invalid answer; -EPROTOTYPE: another
+ * protocol version; -ETIMEDOUT: no answer; -EHOSTDOWN: none, as its process is stopped or frozen;
+ * -EUNATCH: its probe was detached; -EACCES; … On error *out is NULL and a sentence for people is
+ * in err (up to errlen bytes; NULL: none). */
 int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
 	const struct ringtap_conn_options *opts, char *err, size_t errlen);
 void ringtap_conn_close(struct ringtap_conn *conn);
@@ -455,15 +455,15 @@ struct ringtap_interface {
 	char driver[RINGTAP_NAME_LEN];
 	uint8_t mac[6];
 	uint16_t port_id;
-	uint32_t link_mbps; /* 0: unknown */
-	uint32_t snaplen;
-	bool gone; /* the port has vanished, or its application has */
-	/* The NIC's counters since the capture began. */
+	uint32_t link_mbps, snaplen; /* link_mbps: 0: unknown */
+	bool gone;                   /* the port has vanished, or its application has */
+	/* The NIC's counters since the capture began, as they were at nic_ns. */
 	uint64_t nic_ipackets, nic_opackets, nic_imissed, nic_ierrors, nic_nombuf, nic_oerrors;
 	char device[RINGTAP_NAME_LEN]; /* ethdev's name; name is Open vSwitch's where it has one */
 	uint64_t tsc_hz;               /* ticks a second of its TSC, as the probe measures it */
 	uint16_t linktype; /* LINKTYPE_… of its packets (pcap-linktype(7)), 1: Ethernet */
 	uint32_t sample;   /* one of N packets is taken: this N; 1: all */
+	uint64_t nic_ns;   /* since the epoch; before a port is stopped; 0: none, or an old probe */
 };
 unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap);
 int ringtap_capture_interface(
@@ -530,9 +530,9 @@ struct ringtap_stats {
 	uint64_t buffer_size;      /* bytes */
 	uint64_t buffer_most_used; /* bytes */
 	uint64_t longest_pause_ns; /* between two looks at the rings */
-	/* Packets lost by a full buffer while it was growing: a capture begins with 16 MiB of it,
-	 * and has the rest when that is populated, after tenths of a second for each 256 MiB. */
-	uint64_t growing_lost;
+	/* Packets lost by a full buffer while it grew, and the time of that: a capture begins with
+	 * 16 MiB, and has the rest when it is populated, tenths of a second for each 256 MiB. */
+	uint64_t growing_lost, growing_ns;
 };
 int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stats *out);
 

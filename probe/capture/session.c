@@ -423,6 +423,8 @@ static void refresh_nic(struct rt_session *s, uint32_t i, uint32_t age_ms)
 		f->last[k] = v[k];
 		rt_store(to[k], f->nic[k]);
 	}
+	if (f->counted)
+		rt_store(&out->nic_ns, rt_time_ns(CLOCK_REALTIME_COARSE));
 	f->counted = true;
 }
 

@@ -371,6 +371,32 @@ static void test_port_ids_are_bounded(void **state)
 	assert_int_equal(ringtap_probe_port_count(RTE_MAX_ETHPORTS, &more), -EINVAL);
 }
 
+/* Zero and not known are different: nothing reads the driver of a stopped port. */
+static void test_counters_of_the_nic_have_the_time_of_their_reading(void **state)
+{
+	const struct rt_seg_if *f = &session->shm.ifs[0];
+	uint64_t read_ns, received;
+
+	assert_int_equal(f->nic_ns, 0);
+	assert_int_equal(rte_eth_dev_stop(stamped), 0);
+	rt_session_refresh(session, 0);
+	assert_int_equal(f->nic_ns, 0);
+	assert_int_equal(rte_eth_dev_start(stamped), 0);
+	send_stamped(LONG_AGO);
+	assert_int_equal(poll_port(), 1);
+	rt_session_refresh(session, 0);
+	read_ns = f->nic_ns;
+	received = f->ipackets;
+	assert_true(read_ns > LONG_AGO);
+	assert_true(received > 0);
+	/* The last reading stays. */
+	assert_int_equal(rte_eth_dev_stop(stamped), 0);
+	rt_session_refresh(session, 0);
+	assert_int_equal(f->nic_ns, read_ns);
+	assert_int_equal(f->ipackets, received);
+	assert_int_equal(rte_eth_dev_start(stamped), 0);
+}
+
 #define in_session(f) cmocka_unit_test_setup_teardown(f, open_session, close_session)
 #define of_source(f)  cmocka_unit_test_setup_teardown(f, open_source, close_session)
 
@@ -394,6 +420,7 @@ int main(void)
 		of_source(test_description_of_a_source),
 		cmocka_unit_test(test_ports_of_another_link_type_are_not_captured),
 		cmocka_unit_test(test_counts_are_added_to_the_drivers),
+		in_session(test_counters_of_the_nic_have_the_time_of_their_reading),
 		cmocka_unit_test(test_port_ids_are_bounded),
 	};
 

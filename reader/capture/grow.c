@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/ipc.h"
+#include "common/now.h"
 #include "common/threads.h"
 #include "grow.h"
 
@@ -25,9 +26,10 @@ struct rt_growth {
 	uint32_t done;         /* nothing more is sent; under the lock, release */
 	char why[RT_TEXT_LEN]; /* it ended early; before done */
 	/* The reader's thread. */
-	uint32_t taken; /* pieces whose chunks are in use */
-	uint64_t lost;  /* by a full buffer, before all of it was there */
-	uint32_t over;  /* release: lost is there */
+	uint32_t taken;        /* pieces whose chunks are in use */
+	uint64_t lost;         /* by a full buffer, before all of it was there */
+	uint64_t begin_ns, ns; /* CLOCK_MONOTONIC; until all of it was there */
+	uint32_t over;         /* release: lost and ns are there */
 	struct rt_growth *next;
 };
 
@@ -122,8 +124,11 @@ void rt_growth_begin(struct rt_source *s)
 
 	if (!g)
 		return;
-	*g = (struct rt_growth){
-		.rest = s->memory.rest, .seg = s->seg, .conn = s->conn, .pid = getpid()};
+	*g = (struct rt_growth){.rest = s->memory.rest,
+		.seg = s->seg,
+		.conn = s->conn,
+		.pid = getpid(),
+		.begin_ns = rt_now_ns(CLOCK_MONOTONIC)};
 	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&lock);
 	if (rt_thread_start(&g->thread, grow, g)) {
@@ -192,6 +197,16 @@ uint64_t rt_growth_lost(const struct rt_source *s)
 	return rt_load_acquire(&g->over) ? g->lost : lost_by_full(&s->seg);
 }
 
+uint64_t rt_growth_ns(const struct rt_source *s)
+{
+	const struct rt_growth *g = s->growth;
+
+	if (!g)
+		return 0;
+	/* Pairs with the release in end(). */
+	return rt_load_acquire(&g->over) ? g->ns : rt_now_ns(CLOCK_MONOTONIC) - g->begin_ns;
+}
+
 /* The end, whether all of it has come or not. */
 static void end(struct rt_source *s, const char *why)
 {
@@ -199,7 +214,8 @@ static void end(struct rt_source *s, const char *why)
 
 	rt_growth_quit(s);
 	g->lost = lost_by_full(&s->seg);
-	/* Pairs with the acquire in rt_growth_lost(). */
+	g->ns = rt_now_ns(CLOCK_MONOTONIC) - g->begin_ns;
+	/* Pairs with the acquires in rt_growth_lost() and rt_growth_ns(). */
 	rt_store_release(&g->over, 1);
 	if (why)
 		rt_copy_text(s->growth_error, why, sizeof(s->growth_error));

@@ -16,5 +16,7 @@ bool rt_growth_runs(const struct rt_source *s);
 void rt_growth_end(struct rt_source *s);
 /* Packets that the full buffer of a source has lost before all of it was there. */
 uint64_t rt_growth_lost(const struct rt_source *s);
+/* Time until all of it was there, or since it began; 0: all was there from the beginning. */
+uint64_t rt_growth_ns(const struct rt_source *s);
 
 #endif

@@ -278,15 +278,20 @@ static void test_child_process_has_all_of_it(void **state)
 static void test_losses_before_the_rest_is_there_are_told_apart(void **state)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
+	uint64_t took;
 
 	start();
 	rt_store(&session.counts[1].lost[RT_LOSS_RING_FULL], 7);
 	assert_int_equal(ringtap_capture_stats(cap, &s), 0);
 	assert_int_equal(s.growing_lost, 7);
+	assert_true(s.growing_ns > 0);
 	wait_for_size(ALL);
+	assert_int_equal(ringtap_capture_stats(cap, &s), 0);
+	took = s.growing_ns;
 	rt_store(&session.counts[1].lost[RT_LOSS_RING_FULL], 9);
 	assert_int_equal(ringtap_capture_stats(cap, &s), 0);
 	assert_int_equal(s.growing_lost, 7);
+	assert_int_equal(s.growing_ns, took);
 	assert_int_equal(s.total.lost[RINGTAP_LOST_FULL], 9);
 }
 

@@ -72,6 +72,7 @@ EXPORT int ringtap_capture_interface(
 	v.nic_ierrors = rt_load(&f->ierrors);
 	v.nic_nombuf = rt_load(&f->rx_nombuf);
 	v.nic_oerrors = rt_load(&f->oerrors);
+	v.nic_ns = rt_load(&f->nic_ns);
 	v.tsc_hz = tsc_hz(s);
 	v.sample = s->sample;
 	return rt_copy_out(out, &v, sizeof(v));
@@ -174,6 +175,7 @@ EXPORT int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringt
 		.buffer_size = cap->most_used_of,
 		.buffer_most_used = cap->most_used,
 		.longest_pause_ns = cap->longest_pause_ns};
+	uint64_t growing_ns;
 
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		const struct rt_segment *seg = &cap->sources[i].seg;
@@ -186,6 +188,8 @@ EXPORT int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringt
 		}
 		v.apps_dead += cap->sources[i].dead;
 		v.growing_lost += rt_growth_lost(&cap->sources[i]);
+		growing_ns = rt_growth_ns(&cap->sources[i]);
+		v.growing_ns = growing_ns > v.growing_ns ? growing_ns : v.growing_ns;
 		v.queues_refused += rt_load(&seg->live->taps_refused);
 	}
 	return rt_copy_out(out, &v, sizeof(v));

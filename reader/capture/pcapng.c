@@ -118,11 +118,13 @@ EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned
 	if (ret)
 		return ret;
 	c = sum_interface(cap, i);
-	snprintf(nic, sizeof(nic),
-		"NIC: missed=%" PRIu64 " rx_errors=%" PRIu64 " no_mbuf=%" PRIu64
-		" rx_packets=%" PRIu64 " tx_packets=%" PRIu64 " tx_errors=%" PRIu64,
-		info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_ipackets,
-		info.nic_opackets, info.nic_oerrors);
+	nic[0] = '\0';
+	if (info.nic_ns || info.nic_ipackets || info.nic_opackets)
+		snprintf(nic, sizeof(nic),
+			"NIC: missed=%" PRIu64 " rx_errors=%" PRIu64 " no_mbuf=%" PRIu64
+			" rx_packets=%" PRIu64 " tx_packets=%" PRIu64 " tx_errors=%" PRIu64,
+			info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_ipackets,
+			info.nic_opackets, info.nic_oerrors);
 	if (info.sample > 1)
 		snprintf(sampling, sizeof(sampling), "sampling: every=%u not_sampled=%" PRIu64,
 			info.sample, c.not_sampled);
