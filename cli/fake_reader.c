@@ -323,8 +323,9 @@ int ringtap_capture_interface(
 	out->link_mbps = 10000;
 	out->linktype = out->port_id && fake.linktype ? fake.linktype : RINGTAP_LINKTYPE_ETHERNET;
 	out->sample = fake.not_sampled ? 8 : 1;
-	out->nic_imissed = 3;
-	out->nic_nombuf = 4;
+	out->nic_imissed = fake.nic_unread ? 0 : 3;
+	out->nic_nombuf = fake.nic_unread ? 0 : 4;
+	out->nic_ns = fake.nic_unread ? 0 : FAKE_START_NS;
 	snprintf(out->app_name, sizeof(out->app_name), "app%u", out->app);
 	snprintf(out->name, sizeof(out->name), "p%u", out->port_id);
 	snprintf(out->device, sizeof(out->device), "p%u", out->port_id);
@@ -398,6 +399,7 @@ int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stat
 	out->buffer_most_used = fake.buffer_most_used;
 	out->longest_pause_ns = fake.longest_pause_ns;
 	out->growing_lost = fake.growing_lost;
+	out->growing_ns = fake.growing_ns;
 	out->queues_refused = fake.queues_refused;
 	out->apps_dead = !fake.end && !cap->stopped && cap->next_run == fake.run_count &&
 			 !fake.wait_for_stop;

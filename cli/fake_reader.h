@@ -29,7 +29,8 @@ struct fake {
 	int end;                 /* what follows the last run: -EPIPE by death, -EBADMSG, … */
 	bool wait_for_stop;      /* after the last run there is silence until stop */
 	bool renumber;
-	unsigned burst; /* N packets are received, the next N sent; 0: all are received */
+	unsigned burst;  /* N packets are received, the next N sent; 0: all are received */
+	bool nic_unread; /* no driver was read */
 	int attach_error, start_error;
 	uint64_t queues_refused;
 	int signal_at_end;    /* raised once instead of silence; 0: none */
@@ -49,7 +50,7 @@ struct fake {
 	uint64_t lost_tx; /* by TX taps of p1 */
 	/* For each application's only ring, and for all. */
 	uint64_t buffer_size, written, buffer_most_used, longest_pause_ns;
-	uint64_t pause_written, pause_lost, growing_lost;
+	uint64_t pause_written, pause_lost, growing_lost, growing_ns;
 	const char *buffer_error; /* NULL: none */
 	/* Recorded for tests. */
 	unsigned attached, stops, released;

@@ -44,7 +44,7 @@ static void check_port(
 		c->any = true;
 		return;
 	}
-	snprintf(text, sizeof(text), "%s has no %squeue %d (RX %s, TX %s)", p->name,
+	snprintf(text, sizeof(text), "port %s has no %squeue %d (it has RX %s, TX %s)", p->name,
 		kinds[want->directions & 3], want->queue, queue_range(rx, p->rx_queues),
 		queue_range(tx, p->tx_queues));
 	text_list_add(c->none, sizeof(c->none), text);
@@ -73,7 +73,8 @@ static int check_queues(const struct targets *t, const struct capture_config *cf
 		check_target(&c, &t->list[i]);
 	if (!*c.none)
 		return 0;
-	message_print("%s: --queue: %s; %s", cfg->command, c.none,
+	message_print("%s: --queue: %s; %s: give a queue that it has, or leave out --queue for all",
+		cfg->command, c.none,
 		c.any ? "nothing of it is captured" : "there is nothing to capture");
 	return c.any ? 0 : -ENODEV;
 }

@@ -43,16 +43,24 @@ static json_t *json_taps(const struct recorder *r, unsigned interface)
 	return taps;
 }
 
+/* Without a reading of the driver nothing is known. Older probes give no time of it. */
 static json_t *json_nic(const struct ringtap_interface *i)
 {
+	const struct {
+		const char *key;
+		uint64_t n;
+	} counters[] = {{"rx_packets", i->nic_ipackets}, {"tx_packets", i->nic_opackets},
+		{"missed", i->nic_imissed}, {"rx_errors", i->nic_ierrors},
+		{"no_mbuf", i->nic_nombuf}, {"tx_errors", i->nic_oerrors}};
+	const size_t count = sizeof(counters) / sizeof(counters[0]);
 	json_t *j = json_object();
+	bool known = i->nic_ns;
 
-	json_object_set_new(j, "rx_packets", json_count(i->nic_ipackets));
-	json_object_set_new(j, "tx_packets", json_count(i->nic_opackets));
-	json_object_set_new(j, "missed", json_count(i->nic_imissed));
-	json_object_set_new(j, "rx_errors", json_count(i->nic_ierrors));
-	json_object_set_new(j, "no_mbuf", json_count(i->nic_nombuf));
-	json_object_set_new(j, "tx_errors", json_count(i->nic_oerrors));
+	for (size_t k = 0; k < count; k++)
+		known |= counters[k].n > 0;
+	for (size_t k = 0; k < count; k++)
+		json_object_set_new(
+			j, counters[k].key, known ? json_count(counters[k].n) : json_null());
 	return j;
 }
 
@@ -76,6 +84,7 @@ static json_t *json_interface(
 	json_object_set_new(j, "removed", json_boolean(info.gone));
 	set_counts(j, &r->shares[i].counts);
 	json_object_set_new(j, "nic", json_nic(&info));
+	json_object_set_new(j, "nic_read", json_time(info.nic_ns));
 	json_object_set_new(j, "taps", json_taps(r, i));
 	return j;
 }

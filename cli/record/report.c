@@ -281,8 +281,9 @@ static const char *advice(const struct ringtap_counts *c, const char *full)
 {
 	const char *const texts[] = {
 		[RINGTAP_LOST_FULL] = full,
-		[RINGTAP_LOST_NO_RING] = "their threads have no ring: many began to poll within "
-					 "50 ms, or there are more than 256",
+		[RINGTAP_LOST_NO_RING] =
+			"their threads had no ring: many began to poll within 50 ms, which ends by "
+			"itself, or there are more than 256; for these, record fewer queues",
 		[RINGTAP_LOST_WAIT] =
 			"the recorder was too slow even for --on-full wait; try a filter",
 		[RINGTAP_LOST_BAD] =
@@ -323,7 +324,7 @@ bool report_loss_text(
 	const struct recorder *r, char text[REPORT_LOSS_LEN], char what[REPORT_LOSS_LEN])
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
-	char count[FORMAT_LEN], share[FORMAT_LEN], reasons[256] = "", full[256];
+	char count[FORMAT_LEN], share[FORMAT_LEN], reasons[256] = "", full[320];
 	uint64_t lost;
 
 	if (!r->cap || ringtap_capture_stats(r->cap, &s) || !counts_lost(&s.total))
@@ -360,7 +361,8 @@ bool report_fates_lost(const struct recorder *r)
 
 	if (!record_fates_total(r, &q) || !q.lost)
 		return false;
-	message_print("%s: the fates of %s packets were lost: the recorder was too slow for them",
+	message_print("%s: the fates of %s packets were lost: the recorder was too slow for them; "
+		      "try a CPU for it alone, or fewer ports",
 		r->cfg->capture.command, format_count(count, q.lost));
 	return true;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "common/pages.h"
 #include "measure/rates.h"
 #include "base/signals.h"
 #include "telemetry.h"
@@ -241,6 +242,18 @@ static bool count_recorded(struct lttng *l)
 	return true;
 }
 
+/* Buffers of this size for each CPU, if they fit. */
+static void print_advice(uint64_t bytes)
+{
+	char size[FORMAT_LEN];
+
+	if (bytes * (uint64_t)sysconf(_SC_NPROCESSORS_CONF) <= rt_pages_available() / 2)
+		printf("The buffers were full: try --buffer %s\n", write_size(size, bytes));
+	else
+		printf("The buffers were full, and there is no memory for larger ones of each CPU: "
+		       "trace fewer events\n");
+}
+
 static void print(const json_t *doc, const struct lttng *l)
 {
 	char count[FORMAT_LEN], name[RINGTAP_NAME_LEN];
@@ -257,8 +270,7 @@ static void print(const json_t *doc, const struct lttng *l)
 		printf("  lost      %15s packets of events\n",
 			format_count(count, (uint64_t)l->lost_packets));
 	if (l->discarded > 0)
-		printf("The buffers were full: try --buffer %" PRIu64 "M\n",
-			(l->t->cfg->buffer_bytes >> 20) * 4);
+		print_advice(4 * l->t->cfg->buffer_bytes);
 }
 
 static json_t *known(int64_t n)

@@ -40,7 +40,8 @@ static void notes(json_t *panel, const struct flow_rows *rows)
 	}
 	if (rows && rows->lost) {
 		snprintf(text, sizeof(text),
-			"%s packets that were to be counted are missing: the server was too slow.",
+			"%s packets that were to be counted are missing: the server was too slow. "
+			"Give it a CPU.",
 			format_count(lost, rows->lost));
 		view_panel_note(panel, text);
 	}

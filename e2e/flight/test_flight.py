@@ -144,7 +144,7 @@ def test_selected_ports_and_queues(two_ports, keep, tmp_path):
     """By their packets; also those that a condition sees. A recorder of each selection, at the same time."""
     done = run([RINGTAP, "flight", f"{two_ports.prefix}:0", "-w", tmp_path / "i", "--queue", "2"])
     assert done.returncode == FAILED and len(done.stderr.splitlines()) == 1
-    assert "net_ring_a has no queue 2 (RX 0-1, TX 0-1)" in done.stderr
+    assert "port net_ring_a has no queue 2 (it has RX 0-1, TX 0-1)" in done.stderr
     recorders = {
         args: keep(
             two_ports,

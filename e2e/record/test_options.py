@@ -202,7 +202,7 @@ def test_ports_and_queues(play, record, closing, tmp_path):
     app = apps[0]
     wrong = record(app, "--queue", "99", attach=False, out=tmp_path / "wrong")
     assert (
-        "--queue: net_ring_a has no queue 99 (RX 0-2, TX 0-1), net_ring_b has no queue 99 (RX 0, TX 0);"
+        "--queue: port net_ring_a has no queue 99 (it has RX 0-2, TX 0-1), port net_ring_b has no queue 99 (it has RX 0, TX 0);"
         " there is nothing to capture" in wrong.done(status=FAILED)
     )
     assert not list(tmp_path.iterdir())
@@ -241,7 +241,10 @@ def test_ports_and_queues(play, record, closing, tmp_path):
         ("net_ring_b", 0, tx, 100),
     ]
     assert packets(queue) == 5 * [("net_ring_a", 2, rx, 64)]
-    assert "--queue: net_ring_b has no queue 2 (RX 0, TX 0); nothing of it is captured" in queue.proc.output
+    assert (
+        "--queue: port net_ring_b has no queue 2 (it has RX 0, TX 0); nothing of it is captured: give"
+        in queue.proc.output
+    )
 
 
 # ---- What it prints ---------------------------------------------------------------------------
