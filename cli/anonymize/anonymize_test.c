@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <lz4frame.h>
 #include <pcap/pcap.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +21,7 @@ static const struct test_refusal refusals[] = {
 	{"a", 2, "add -w FILE"},
 	{"a|b|-w|c", 2, "one file at a time"},
 	{"a|-w|b|--payload|half", 2, "choose from cut|zero|keep"},
-	{"a|-w|b", 1, "a: No such file"},
+	{"a|-w|b", 1, "a: No such file or directory; check the name"},
 };
 
 /* IPv4 and UDP from 10.1.2.I. */
@@ -183,17 +185,25 @@ static void damaged(void **state)
 	test_write("cut", data, len - 5);
 	o = run("cut|-w|out", 1);
 	assert_non_null(strstr(o.err, "truncated"));
-	assert_non_null(strstr(o.err, "4 packets"));
+	assert_non_null(strstr(o.err, "; the 4 packets before that are written\n4 packets\n"));
 	test_output_free(&o);
 	check("out", PACKETS - 1, 1);
 	test_write("cut", "GIF89a..................", 24);
 	o = run("cut|-w|none", 1);
-	assert_non_null(strstr(o.err, "unknown file format"));
+	assert_non_null(strstr(o.err, "anonymize: cut: not a recording (unknown file format), no "
+				      "packet is written; give a file in pcap or pcapng\n"));
+	assert_null(strstr(o.err, "0 packets"));
 	assert_int_equal(access("none", F_OK), -1);
 	test_output_free(&o);
 	test_write("cut", "", 0);
 	o = run("cut|-w|none", 1);
-	assert_non_null(strstr(o.err, "it is empty"));
+	assert_non_null(strstr(o.err, "it is empty; no packet is written"));
+	assert_int_equal(access("none", F_OK), -1);
+	test_output_free(&o);
+	/* A header, and damage before the first packet. */
+	test_write("cut", data, 24 + 5);
+	o = run("cut|-w|none", 1);
+	assert_non_null(strstr(o.err, "; no packet is written\n"));
 	assert_int_equal(access("none", F_OK), -1);
 	test_output_free(&o);
 	/* Itself. */
@@ -201,6 +211,27 @@ static void damaged(void **state)
 	assert_non_null(strstr(o.err, "that is the recording itself"));
 	test_output_free(&o);
 	free(data);
+}
+
+/* A file that was removed has no packets. */
+static void a_full_disk(void **state)
+{
+	struct rlimit before, low;
+	struct test_output o;
+
+	make_pcap("ns", PCAP_TSTAMP_PRECISION_NANO);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	low = before;
+	low.rlim_cur = 256;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+	o = run("ns|-w|out", 1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_null(strstr(o.err, "packets"));
+	assert_non_null(
+		strstr(o.err, "out: File too large; the file is incomplete and was removed"));
+	assert_int_equal(access("out", F_OK), -1);
+	test_output_free(&o);
 }
 
 static void other_link_types(void **state)
@@ -240,7 +271,8 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(pcap_of_both_precisions), TEST(compressed),
-		TEST(one_key_for_two_files), TEST(payload), TEST(damaged), TEST(other_link_types)};
+		TEST(one_key_for_two_files), TEST(payload), TEST(damaged), TEST(a_full_disk),
+		TEST(other_link_types)};
 
 	return test_refusals(&cmd_anonymize, refusals, sizeof(refusals) / sizeof(refusals[0])) +
 	       cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,10 +70,20 @@ static int put(struct work *w, size_t len)
 	return fwrite_unlocked(w->buf, 1, len, w->out) == len ? 0 : -errno;
 }
 
+static const char *name_in(const struct work *w)
+{
+	return strcmp(w->c->in, "-") ? w->c->in : "standard input";
+}
+
 static int failed_in(const struct work *w, const char *why)
 {
-	return message_fail(-EBADMSG, "anonymize: %s: %s; what came before is written",
-		strcmp(w->c->in, "-") ? w->c->in : "standard input", why);
+	char n[FORMAT_LEN];
+
+	if (!w->packets)
+		return message_fail(
+			-EBADMSG, "anonymize: %s: %s; no packet is written", name_in(w), why);
+	return message_fail(-EBADMSG, "anonymize: %s: %s; the %s packets before that are written",
+		name_in(w), why, format_count(n, w->packets));
 }
 
 /* ---- pcapng ---- */
@@ -105,8 +115,7 @@ static int copy_pcapng(struct work *w)
 	if (ret)
 		return ret;
 	if (kind < 0)
-		return failed_in(
-			w, kind == -EBADMSG ? "the compressed data is damaged" : strerror(-kind));
+		return failed_in(w, unpack_error(kind));
 	return w->a.blocks.torn[0] ? failed_in(w, w->a.blocks.torn) : 0;
 }
 
@@ -161,9 +170,7 @@ static int copy_packets(struct work *w, pcap_t *from, const struct stream *s)
 	while (!ret && (n = pcap_next_ex(from, &h, &data)) > 0)
 		ret = put_packet(w, to, linktype, h, data);
 	if (!ret && n == PCAP_ERROR)
-		ret = failed_in(w, s->error == -EBADMSG ? "the compressed data is damaged"
-				   : s->error           ? strerror(-s->error)
-							: pcap_geterr(from));
+		ret = failed_in(w, s->error ? unpack_error(s->error) : pcap_geterr(from));
 	return ret;
 }
 
@@ -180,7 +187,11 @@ static int copy_pcap(struct work *w)
 	if (!from) {
 		if (f)
 			fclose(f);
-		return f ? failed_in(w, err) : -ENOMEM;
+		return !f ? -ENOMEM
+			  : message_fail(-EBADMSG,
+				    "anonymize: %s: not a recording (%s), no packet is written; "
+				    "give a file in pcap or pcapng",
+				    name_in(w), err);
 	}
 	ret = copy_packets(w, from, &s);
 	pcap_close(from);
@@ -196,8 +207,7 @@ static int copy(struct work *w)
 	ssize_t n = window_peek(&w->in, 0, sizeof(section), &p);
 
 	if (n < 0)
-		return failed_in(
-			w, n == -EBADMSG ? "the compressed data is damaged" : strerror((int)-n));
+		return failed_in(w, unpack_error((int)n));
 	if (!n)
 		return failed_in(w, "it is empty");
 	return n >= (ssize_t)sizeof(section) && !memcmp(p, section, sizeof(section))
@@ -243,6 +253,16 @@ static bool has_enough(const struct work *w, int ret)
 	return ret == -EPIPE || (!ret && fflush(w->out) && errno == EPIPE);
 }
 
+/* The packets before damage are good; a file without any is removed. 0 or -errno. */
+static int close_output(const struct work *w, struct out_file *o, int error)
+{
+	if (error != -EBADMSG)
+		return out_file_close(o, "anonymize", error);
+	if (!w->packets && !fflush(o->f))
+		(void)!ftruncate(fileno(o->f), 0);
+	return out_file_close(o, "anonymize", 0);
+}
+
 /* The input is opened first: an output that exists stays as it is if that fails. */
 static int run_with(const struct anonymize_options *c)
 {
@@ -251,7 +271,7 @@ static int run_with(const struct anonymize_options *c)
 	int ret = unpack_open(&w.in, c->in);
 
 	if (ret)
-		message_print("anonymize: %s: %s", c->in, strerror(-ret));
+		message_print("anonymize: %s: %s", name_in(&w), unpack_error(ret));
 	else if (!(w.a.names = key_open("anonymize", c->key, c->out)) || open_output(&out, c))
 		ret = -EIO;
 	if (!ret) {
@@ -262,10 +282,10 @@ static int run_with(const struct anonymize_options *c)
 			out.f = NULL;
 			ret = 0;
 		}
-		/* The blocks before damage are good. */
-		if (out_file_close(&out, "anonymize", ret == -EBADMSG ? 0 : ret))
+		if (close_output(&w, &out, ret))
 			ret = -EIO;
-		if (!c->quiet)
+		/* After another error the file is removed. */
+		if (!c->quiet && (!ret || (ret == -EBADMSG && w.packets)))
 			report(&w);
 	}
 	window_close(&w.in);
