@@ -54,7 +54,7 @@ int blocks_fork(struct blocks *b, const struct blocks *from)
 
 static void keep_reason(struct blocks *b, const char *format, va_list args)
 {
-	char what[96];
+	char what[TORN_TEXT - 32];
 
 	vsnprintf(what, sizeof(what), format, args);
 	snprintf(b->torn, sizeof(b->torn), "byte %" PRIu64 ": %s", b->next, what);
@@ -334,6 +334,20 @@ static int take_fates(struct blocks *b, const struct block *f)
 
 /* ---- blocks ---- */
 
+static const char *other_format(const uint8_t *p, size_t len)
+{
+	uint32_t magic = 0;
+
+	if (len >= sizeof(magic))
+		memcpy(&magic, p, sizeof(magic));
+	for (unsigned i = 0; i < 2; i++, magic = __builtin_bswap32(magic))
+		/* libpcap's savefile(5): microseconds, nanoseconds */
+		if (magic == 0xa1b2c3d4 || magic == 0xa1b23c4d)
+			return "this is a classic pcap file: 'editcap -F pcapng IN OUT' converts "
+			       "it, but ids and fates are only in what was recorded as pcapng";
+	return "this is not a pcapng file";
+}
+
 /* The next block, whole, at *p. Its length; 0: the end, or the file is torn; -errno. */
 static ssize_t next_block(struct blocks *b, const uint8_t **p)
 {
@@ -347,7 +361,7 @@ static ssize_t next_block(struct blocks *b, const uint8_t **p)
 	if (rt_pcapng_get32(*p, false) == RT_PCAPNG_SHB && !begin_order(b, *p))
 		return torn(b, "no byte order in the section header");
 	if (!b->begun && rt_pcapng_get32(*p, false) != RT_PCAPNG_SHB)
-		return torn(b, "this is not a pcapng file");
+		return torn(b, "%s", other_format(*p, (size_t)have));
 	len = get32(b, *p + 4);
 	if (len < 12 || len % 4 || len > RT_PCAPNG_BLOCK_MAX)
 		return torn(b, "a block of %u bytes", len);

@@ -16,7 +16,7 @@
 #define NO_QUEUE       UINT32_MAX
 #define NO_COUNT       UINT64_MAX /* a counter that is not there */
 #define INTERFACES_MAX 65535u     /* interfaces of a section */
-#define TORN_TEXT      160
+#define TORN_TEXT      192
 
 enum block_kind {
 	BLOCK_END,

@@ -33,6 +33,7 @@ static double share(uint64_t n, const struct report *r)
 	return r->j->received ? (double)n / (double)r->j->received : NAN;
 }
 
+/* Open and unknown are fates that the probe has recorded: these are found by time. */
 unsigned facts_make(struct fact facts[FACTS_MAX], const struct report *r)
 {
 	const struct join *j = r->j;
@@ -40,11 +41,11 @@ unsigned facts_make(struct fact facts[FACTS_MAX], const struct report *r)
 		{"received", j->received, NAN, "with an id"},
 		{"sent", j->sent, share(j->sent, r), "at least once"},
 		{"not sent", j->not_sent, share(j->not_sent, r), ""},
-		{"open", j->open, share(j->open, r), ""},
+		{"pending", j->open, share(j->open, r), ""},
 		{"let go", j->let_go, share(j->let_go, r), "not sent until the memory was full"},
 		{"copies", j->copies, NAN, "further sendings of what was sent"},
 		{"made", j->made, NAN, "made by the application, without an id"},
-		{"unknown", j->unknown, NAN, ""},
+		{"unpaired", j->unknown, NAN, ""},
 	};
 	unsigned n = 0;
 	char timeout[32];
@@ -141,7 +142,8 @@ static void doubts(const struct report *r, const struct saying *to)
 	if (lost)
 		say(to,
 			"The capture lost %s packets: as many may be shown as not sent, or as "
-			"unknown, in error. Record with a larger --buffer.",
+			"unknown, in error. What would have helped, ringtap record has printed "
+			"at its end: -s, a filter, a CPU for it alone, or a larger --buffer.",
 			format_count(n, lost));
 	sampled(r, to);
 	if (filtered)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fates of recordings that have them. */
 #include "common/pcapng.h"
+#include "facts.h"
+#include "sheets.h"
 #include "test_join.h"
 
 static void put_mark_of(struct test *t, enum record_kind kind, uint64_t ns)
@@ -359,6 +361,22 @@ static void blocks_with_nonsense_have_no_fates(void **state)
 	}
 }
 
+/* The head counts by time, the table has the fates that the probe recorded. */
+static void a_word_has_one_meaning(void **state)
+{
+	static struct join j = {.received = 9, .open = 1, .unknown = 1, .let_go = 1};
+	const struct report r = {.j = &j};
+	struct sheet sheets[FATE_SHEETS];
+	struct fact facts[FACTS_MAX];
+	unsigned n = facts_make(facts, &r);
+
+	assert_int_equal(fate_sheets_make(sheets, &r), 0);
+	for (unsigned i = 1; i < n; i++)
+		for (unsigned c = 2; c < SHEET_COLUMNS && sheets[0].heads[c]; c++)
+			if (strcmp(facts[i].name, "let go"))
+				assert_string_not_equal(facts[i].name, sheets[0].heads[c]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +390,7 @@ int main(void)
 		cmocka_unit_test(reasons_are_counted_by_text),
 		cmocka_unit_test(late_packets_are_moved_once),
 		cmocka_unit_test(blocks_with_nonsense_have_no_fates),
+		cmocka_unit_test(a_word_has_one_meaning),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -423,6 +423,25 @@ static void short_blocks(void **state)
 	assert_damaged(file.len, 3, "a packet block of");
 }
 
+/* Either byte order, with microseconds or nanoseconds. */
+static void pcap_files_lack_what_is_explained(void **state)
+{
+	static const uint32_t magics[] = {0xa1b2c3d4, 0xd4c3b2a1, 0xa1b23c4d, 0x4d3cb2a1};
+
+	for (unsigned i = 0; i < 4; i++) {
+		char header[24] = "";
+		struct record r[16];
+		int end;
+
+		memcpy(header, &magics[i], sizeof(magics[i]));
+		assert_int_equal(take(header, sizeof(header), r, &end), 0);
+		assert_int_equal(end, -EBADMSG);
+		assert_string_equal(records_error(records),
+			"byte 0: this is a classic pcap file: 'editcap -F pcapng IN OUT' converts "
+			"it, but ids and fates are only in what was recorded as pcapng");
+	}
+}
+
 static void other_files(void **state)
 {
 	static const char other[] = "PK\3\4 this is something else, a file of another program";
@@ -449,6 +468,7 @@ int main(void)
 		with_records(blocks_that_cannot_be),
 		with_records(statistics_of_nothing),
 		with_records(short_blocks),
+		with_records(pcap_files_lack_what_is_explained),
 		with_records(other_files),
 	};
 
