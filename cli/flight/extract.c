@@ -164,10 +164,12 @@ static int open_incident(const char *folder, const char *name)
 	int ret = path ? rt_foreign_open(AT_FDCWD, path, 0, &st) : -ENOMEM;
 
 	free(path);
-	if (ret < 0)
-		message_print("flight extract: %s: %s; 'ringtap flight list' shows what there is",
-			name, strerror(-ret));
-	return ret;
+	/* The folder's fault is not the incident's. */
+	if (ret >= 0 || (!own && folder_check("extract", folder)))
+		return ret;
+	return message_fail(ret,
+		"flight extract: %s: %s; 'ringtap flight list%s%s' shows what there is", name,
+		strerror(-ret), own ? "" : " --folder ", own ? "" : folder);
 }
 
 static bool same_file(int fd, const char *path)
@@ -199,7 +201,8 @@ static int copy_all(struct extraction *x, const struct extract *e)
 	if (!ret)
 		ret = push(x);
 	if (ret)
-		message_print("flight extract: writing %s: %s", e->output, strerror(-ret));
+		message_print("flight extract: writing %s: %s%s", e->output, strerror(-ret),
+			write_advice(ret));
 	return ret ? ret : bad;
 }
 
@@ -240,7 +243,8 @@ static int run(struct extraction *x, const struct extract *e)
 	packets = x->packets;
 	end = sink_close(x->sink, &bytes, &packets);
 	if (!ret && end)
-		message_print("flight extract: writing %s: %s", e->output, strerror(-end));
+		message_print("flight extract: writing %s: %s%s", e->output, strerror(-end),
+			write_advice(end));
 	if (strcmp(e->output, "-"))
 		fprintf(stderr, "%llu packets\n", (unsigned long long)packets);
 	return ret ? ret : end;

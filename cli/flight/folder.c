@@ -37,6 +37,18 @@ char *folder_path(const char *folder, const char *name, const char *part)
 		       : path;
 }
 
+int folder_check(const char *command, const char *folder)
+{
+	struct stat st;
+	int error = stat(folder, &st) ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+
+	if (!error)
+		return 0;
+	return message_fail(STATUS_FAILED,
+		"flight %s: %s: %s; give the folder of the recorder's incidents by --folder",
+		command, folder, strerror(error));
+}
+
 /* ---- what there is */
 
 static uint64_t size_of(int incident)
@@ -339,6 +351,8 @@ static void locate(struct folder_options *c)
 /* No name is given, and there is no newest one. */
 static int no_incident(const char *command, const char *folder)
 {
+	if (folder_check(command, folder))
+		return STATUS_FAILED;
 	return message_fail(STATUS_FAILED,
 		"flight %s: no complete incident in %s; give the folder by --folder, or the path "
 		"of an incident",
@@ -355,6 +369,8 @@ static int show(struct folder_options *c)
 	if (!c->name)
 		return no_incident("show", c->folder);
 	j = load(c->folder, c->name);
+	if (!j && !c->found && folder_check("show", c->folder))
+		return STATUS_FAILED;
 	if (!j)
 		return message_fail(STATUS_FAILED,
 			"flight show: %s: no complete incident of that name in %s; 'ringtap "

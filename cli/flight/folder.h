@@ -22,6 +22,8 @@
 unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes);
 /* Removes an incident's files, and its folder if nothing else is there. */
 void folder_remove(const char *folder, const char *name);
+/* 0, or STATUS_FAILED after a message of this command: there is no such folder. */
+int folder_check(const char *command, const char *folder);
 /* FOLDER/NAME/PART, or FOLDER/NAME if part is NULL. The caller frees; NULL: no memory. */
 char *folder_path(const char *folder, const char *name, const char *part);
 /* The commands below ringtap flight. */

@@ -57,7 +57,19 @@ static int parse_level(struct trigger *t, const char *text)
 	if (n > UINT32_MAX && t->kind != TRIGGER_XSTAT)
 		return -EINVAL;
 	t->threshold = (double)n;
-	return t->kind == TRIGGER_RING && t->percent && n >= 100 ? -ERANGE : 0;
+	return 0;
+}
+
+/* NULL: there can be such a level, and another one. */
+static const char *impossible(const struct trigger *t)
+{
+	if (t->kind == TRIGGER_RING && t->percent && t->threshold >= 100)
+		return "no level is above 100%; give less";
+	if (t->kind == TRIGGER_POOL && t->threshold < 1)
+		return "no level is below 0; give more";
+	if (t->kind == TRIGGER_POOL && t->percent && t->threshold > 100)
+		return "a level is always below that; give at most 100%";
+	return NULL;
 }
 
 /* "> 50us", "< 10%". */
@@ -74,10 +86,9 @@ static int parse_limit(struct trigger *t, const char *text)
 						   : "give a threshold, as in 'gap > 50us'");
 	text += 1 + strspn(text + 1, " ");
 	if (!trigger_is_time(t->kind)) {
-		ret = parse_level(t, text);
-		return !ret ? 0
-			    : refuse(t->text, ret == -ERANGE ? "no level is above 100%; give less"
-							     : "the threshold is not a number");
+		if (parse_level(t, text))
+			return refuse(t->text, "the threshold is not a number");
+		return impossible(t) ? refuse(t->text, impossible(t)) : 0;
 	}
 	ret = parse_time(text, 0, &ns);
 	if (!ret && !ns)

@@ -229,7 +229,8 @@ static void add_missing(struct view *v, const struct incident *i)
 		from = began;
 	}
 	view_missing(v, from, i->since_ns < i->to_ns ? i->since_ns : i->to_ns,
-		"the recorder's memory is too small for all of the window; give it more by --buffer");
+		"the recorder's memory is too small for all of the window: a larger --buffer, or "
+		"fewer bytes of each packet, -s");
 	if (i->error)
 		view_missing(v, end, i->to_ns,
 			i->error == -EFBIG ? "more than --max-disk" : strerror(-i->error));
