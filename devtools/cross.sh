@@ -44,7 +44,7 @@ exe_wrapper = 'qemu-aarch64-static'" >/srv/wrapper.txt
 		# shellcheck disable=SC2046 # names
 		[ $# != 0 ] || set -- $(meson test -C $build --list 2>/dev/null | sed 's,.* / ,,' | sort |
 			grep -vxF "$(sed -n 's/^\([^# ]*\) .*/\1/p' devtools/cross_tests.txt)")
-		aarch64-linux-gnu-gcc -O2 -shared -fPIC devtools/qemu_user.c -o /srv/qemu_user.so
+		aarch64-linux-gnu-gcc -D_GNU_SOURCE -O2 -shared -fPIC devtools/qemu_user.c -o /srv/qemu_user.so
 		export QEMU_SET_ENV=LD_PRELOAD=/srv/qemu_user.so
 		# Ten times as slow, and more.
 		meson test -C $build --no-rebuild --timeout-multiplier 20 --print-errorlogs "$@"

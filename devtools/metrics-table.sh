@@ -7,7 +7,8 @@ set -eu
 page=$(dirname "$0")/../docs/statistics.md
 made=$(mktemp)
 trap 'rm -f "$made"' EXIT
-"$1" >"$made"
+# meson's, in a build for another architecture.
+${MESON_EXE_WRAPPER:-} "$1" >"$made"
 new=$(sed -e '/<!-- metrics: begin/,/<!-- metrics: end/!b' -e '/<!-- metrics: end/!d' \
 	-e "r $made" -e d "$page")
 if [ "${2:-}" = --write ]; then
