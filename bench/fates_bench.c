@@ -137,6 +137,7 @@ static void make_sets(void)
 			.gives_ids = rx,
 			.fates = true,
 			.only_fates = 1,
+			.pair = true,
 			.tap = {events.taps[dir], with_ids.taps[dir]}};
 		hooks[dir].direction = (uint8_t)dir;
 	}

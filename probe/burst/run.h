@@ -322,16 +322,21 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 		rt_fates_end(&visit, pkts, n);
 }
 
-/* The ring of the one ordinary session of most hooks. NULL: it is not that simple. */
-static inline struct rt_ring *ring_of_only(const struct rt_tapset *set, const struct rt_thread *t)
+/* The thread's ring, if nothing has to be done before it is used. */
+static inline struct rt_ring *ready_ring(const struct rt_session *s, const struct rt_thread *t)
 {
-	const struct rt_session *s = set->only;
 	struct rt_ring *r;
 
-	if (rt_unlikely(!s || !flows(s)))
+	if (rt_unlikely(!flows(s)))
 		return NULL;
 	r = &s->rings[t->index];
 	return rt_unlikely(!r->used || r->open || r->held) ? NULL : r;
+}
+
+/* The ring of the one ordinary session of most hooks. NULL: it is not that simple. */
+static inline struct rt_ring *ring_of_only(const struct rt_tapset *set, const struct rt_thread *t)
+{
+	return rt_likely(set->only != NULL) ? ready_ring(set->only, t) : NULL;
 }
 
 /* The same for the one ordinary session, without arrays and what it does not need. False:
@@ -349,6 +354,37 @@ static inline bool run_only(const struct rt_tapset *set, struct rt_thread *t,
 	line = rt_latch_read(&rt_hook_clock);
 	feed(r, set->tap[0], pkts, n, time_at(&line, begun_ns, set->wait_from));
 	rt_ring_end(r);
+	return true;
+}
+
+/* The same for set->pair. */
+static __rte_noinline bool run_pair(const struct rt_tapset *set, struct rt_thread *t,
+	struct rte_mbuf **pkts, unsigned n, uint64_t begun_ns)
+{
+	const struct rt_tap *fates = set->tap[set->only_fates - 1];
+	const struct rt_tap *tap = set->tap[2 - set->only_fates];
+	struct rt_ring *events = ready_ring(fates->session, t), *r = ready_ring(tap->session, t);
+	struct rt_fate_visit visit;
+	struct rt_clock_line line;
+	uint64_t tsc, ns;
+	bool visited;
+
+	if (rt_unlikely(!events || !r))
+		return false;
+	rt_ring_begin(r);
+	rt_compiler_barrier(); /* as in run_taps() */
+	line = rt_latch_read(&rt_hook_clock);
+	tsc = rt_tsc();
+	ns = begun_ns ? begun_ns : rt_clock_at(&line, tsc);
+	visited = rt_fates_begin(&visit, set, events, t, pkts, n, tsc);
+	if (rt_unlikely(!visited)) {
+		rt_fates_stamp(set, t, pkts, n);
+		rt_fates_feed(events, fates, pkts, n, tsc);
+	}
+	feed(r, tap, pkts, n, ns);
+	rt_ring_end(r);
+	if (rt_likely(visited))
+		rt_fates_end(&visit, pkts, n);
 	return true;
 }
 
@@ -387,6 +423,7 @@ static inline __attribute__((always_inline)) void run_set(const struct rt_tapset
 	struct rt_thread *t, struct rte_mbuf **pkts, unsigned n, uint64_t begun_ns)
 {
 	if (rt_likely(run_only(set, t, pkts, n, begun_ns)) ||
+		(set->pair && run_pair(set, t, pkts, n, begun_ns)) ||
 		(set->only_sampled && skip_sampled(set, t, n, begun_ns)))
 		return;
 	if (rt_likely(set->wait_from))

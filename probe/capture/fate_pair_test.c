@@ -344,6 +344,8 @@ static void run(struct outcome *to, bool alone)
 	plain = open_plain();
 	rival = alone ? NULL : open_rival();
 	assert_int_equal(test_tap(0, RT_DIR_RX)->hook->taps->only_fates != 0, alone);
+	assert_int_equal(test_tap(0, RT_DIR_RX)->hook->taps->pair, alone);
+	assert_int_equal(test_tap(0, RT_DIR_TX)->hook->taps->pair, alone);
 	for (unsigned i = 0; i < ROUNDS; i++)
 		run_round();
 	notice_all();

@@ -222,6 +222,17 @@ static void replace(struct rt_hook *h, struct rt_tapset *set)
 	sets_new = old;
 }
 
+/* As `record --fates` makes it. */
+static bool is_pair(const struct rt_tapset *set)
+{
+	const struct rt_tap *other;
+
+	if (set->count != 2 || !set->only_fates || set->uses_ids)
+		return false;
+	other = set->tap[2 - set->only_fates];
+	return other->nic_ts_offset < 0 && !other->sampled && !other->wait;
+}
+
 static void add(struct rt_tapset *set, struct rt_tap *tap)
 {
 	set->tap[set->count++] = tap;
@@ -236,6 +247,7 @@ static void add(struct rt_tapset *set, struct rt_tap *tap)
 	bool plain;
 
 	set->sampled |= tap->sampled;
+	set->pair = is_pair(set);
 	plain = set->count == 1 && tap->nic_ts_offset < 0 && !set->gives_ids && !set->uses_ids &&
 		!set->fates;
 	set->only = plain && !tap->sampled ? tap->session : NULL;

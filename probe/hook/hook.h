@@ -27,7 +27,8 @@ struct rt_tapset {
 	bool uses_ids;      /* sent packets keep their ids; see rt_ids_use() */
 	bool fates;         /* some taps are of sessions with fates */
 	uint8_t only_fates; /* index + 1 of the only tap of those; 0: none, or several */
-	bool sampled;       /* some taps are of sessions that take one of N packets */
+	bool pair;    /* two taps: that one, and one that could be that of only, but for ids */
+	bool sampled; /* some taps are of sessions that take one of N packets */
 	uint16_t port;
 	/* Session of its only tap, if that takes its times from the TSC, without ids; else NULL. */
 	struct rt_session *only;
