@@ -370,6 +370,13 @@ static void test_one_pass_finds_what_several_find(void **state)
 	assert_memory_equal(&one, &several, sizeof(one));
 }
 
+static void free_all(struct rte_mbuf **m, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		rte_mbuf_refcnt_set(m[i], 1);
+	rte_pktmbuf_free_bulk(m, n);
+}
+
 /* It gives ids to the other session's packets, which do not count. */
 static void test_a_session_that_closes_gives_ids(void **state)
 {
@@ -381,14 +388,15 @@ static void test_a_session_that_closes_gives_ids(void **state)
 	out = calloc(1, sizeof(*out));
 	assert_non_null(out);
 	plain = open_plain();
+	assert_int_equal(receive(1, m, RTE_DIM(m)), RTE_DIM(m)); /* makes the thread's rings */
+	free_all(m, RTE_DIM(m));
 	received = test_count(1, RT_DIR_RX).received;
+	assert_int_equal(received, RTE_DIM(m));
 	rt_session_stop(session);
 	assert_int_equal(session->state, RT_SESSION_CLOSING);
 	assert_int_equal(receive(1, m, RTE_DIM(m)), RTE_DIM(m));
 	assert_int_equal(test_count(1, RT_DIR_RX).received, received);
-	for (unsigned i = 0; i < RTE_DIM(m); i++)
-		rte_mbuf_refcnt_set(m[i], 1);
-	rte_pktmbuf_free_bulk(m, RTE_DIM(m));
+	free_all(m, RTE_DIM(m));
 	free(out);
 	while (!rt_session_stopped(session))
 		sched_yield();
