@@ -16,6 +16,7 @@ The variables RINGTAP_BUILD and RINGTAP_ACCEL are those of the other tests in QE
 import argparse
 import json
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -188,6 +189,7 @@ def guest(suite):
 def run_all(suites, seconds, arguments):
     """The exit status."""
     sys.path.insert(0, str(E2E))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell ignores it
     tests = smoke_tests(arguments)
     deadline = time.monotonic() + seconds
     failed = []
