@@ -86,7 +86,7 @@ def result_of(phases):
 def row(suite, one):
     results = one["results"]
     days = sorted({result["date"] for result in results.values()})
-    others = [f"`{t}`: {r['result']}" for t, r in sorted(results.items()) if r["result"] != "passed"]
+    others = [f"`e2e/{t}`: {r['result']}" for t, r in sorted(results.items()) if r["result"] != "passed"]
     passed = len(results) - len(others)
     when = " to ".join(dict.fromkeys([days[0], days[-1]]))
     return (

@@ -112,7 +112,7 @@ def test_table(tmp_path, monkeypatch):
     rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
     assert rows == [
         "| 5.10.0-32-amd64 | Debian's bullseye, 2026-11-01 to 2026-11-03 | 2 of 3 | 1 |"
-        " `record/test_b.py::test_b[1]`: failed: a / b |",
+        " `e2e/record/test_b.py::test_b[1]`: failed: a / b |",
         "| 6.1.0-40-amd64 | Debian's bookworm, 2026-11-01 | 1 of 3 | 1 | none |",
     ]
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
