@@ -67,7 +67,7 @@ void subject_make(struct subject *x, const struct span *span, enum rt_metric_obj
 	case RT_OBJECT_PAIR:
 		x->pair = ringtap_snapshot_pair(f, i);
 		x->thread = ringtap_snapshot_thread(f, x->pair->thread);
-		rates_latency(span, i, &x->latency);
+		rates_latency_shown(span, i, &x->latency);
 		break;
 	default: break;
 	}
@@ -311,11 +311,10 @@ static double pair_number(const struct subject *x, enum rt_metric_id id)
 	case RT_M_TIMED: return (double)l->count;
 	case RT_M_TIMED_RATE: return (double)l->count / x->span->seconds;
 	case RT_M_MEAN: return l->mean_ns;
-	/* Middles of buckets, which may lie beyond the maximum. */
-	case RT_M_P50: return fmin(l->p50_ns, l->max_ns);
-	case RT_M_P90: return fmin(l->p90_ns, l->max_ns);
-	case RT_M_P99: return fmin(l->p99_ns, l->max_ns);
-	case RT_M_P999: return fmin(l->p999_ns, l->max_ns);
+	case RT_M_P50: return l->p50_ns;
+	case RT_M_P90: return l->p90_ns;
+	case RT_M_P99: return l->p99_ns;
+	case RT_M_P999: return l->p999_ns;
 	case RT_M_MAX: return l->max_ns;
 	default: return NAN;
 	}

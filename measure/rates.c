@@ -258,6 +258,15 @@ void rates_latency(const struct span *s, uint32_t pair, struct latency_rates *ou
 	free(counts);
 }
 
+void rates_latency_shown(const struct span *s, uint32_t pair, struct latency_rates *out)
+{
+	rates_latency(s, pair, out);
+	out->p50_ns = fmin(out->p50_ns, out->max_ns);
+	out->p90_ns = fmin(out->p90_ns, out->max_ns);
+	out->p99_ns = fmin(out->p99_ns, out->max_ns);
+	out->p999_ns = fmin(out->p999_ns, out->max_ns);
+}
+
 /* A hook counts a burst before the driver gets it, and a thread may lose its CPU in between: one
  * burst a queue is on its way at any time. */
 static double in_flight(const struct ringtap_snapshot *f, uint32_t port)

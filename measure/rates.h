@@ -83,6 +83,9 @@ struct latency_rates {
 	double mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
 };
 void rates_latency(const struct span *s, uint32_t pair, struct latency_rates *out);
+/* The same, as it is shown: percentiles, which are middles of buckets, are not above the maximum.
+ */
+void rates_latency_shown(const struct span *s, uint32_t pair, struct latency_rates *out);
 
 /* The most objects at a sample between the two snapshots, of the last RINGTAP_RING_RECENT samples;
  * without any, at the last one before. NAN: the ring has never been sampled. */

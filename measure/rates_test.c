@@ -209,6 +209,7 @@ static void no_percentile_is_above_the_maximum(void **state)
 	static uint64_t bucket[RINGTAP_BURSTS * 8];
 	static struct ringtap_pair_stats pair = {.bucket = bucket};
 	struct metric_value most, found;
+	struct latency_rates shown;
 	struct subject x;
 	uint64_t width = 0, low;
 	uint32_t wide = 0;
@@ -228,6 +229,10 @@ static void no_percentile_is_above_the_maximum(void **state)
 		metric_get(&x, id, false, &found);
 		assert_float_equal(found.number, most.number, 0);
 	}
+	/* As on an incident's page. */
+	rates_latency_shown(&s, 0, &shown);
+	assert_float_equal(shown.p50_ns, most.number, 0);
+	assert_float_equal(shown.p999_ns, most.number, 0);
 }
 
 /* ---- xstats */

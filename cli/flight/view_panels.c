@@ -130,7 +130,7 @@ static struct latency_rates slowest(const struct span *s)
 	struct latency_rates worst = {.p50_ns = NAN, .p90_ns = NAN, .p99_ns = NAN}, r;
 
 	for (uint32_t k = 0; k < s->to->pair_count; k++) {
-		rates_latency(s, k, &r);
+		rates_latency_shown(s, k, &r);
 		if (r.count && !(worst.p99_ns >= r.p99_ns))
 			worst = r;
 	}
