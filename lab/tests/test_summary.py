@@ -107,8 +107,8 @@ def test_a_run_is_stored_and_compared(monkeypatch, tmp_path, capsys):
     one.ringtap, one.skipped, one.store = "ringtap", [], measured([60, 61, 62, 63, 64], [1] * 5)
     one.write()
     first = capsys.readouterr().out
-    assert "No run is stored of this kind of machine (a-cpu-2-cpus-no)" in first
-    assert "Stored in " in first and (tmp_path / "stored" / "a-cpu-2-cpus-no.json").exists()
+    assert "No run is stored of this kind of machine (a-cpu-2-cpus-hypervisor-no)" in first
+    assert "Stored in " in first and (tmp_path / "stored" / "a-cpu-2-cpus-hypervisor-no.json").exists()
     one.o.store, one.store = False, measured([70, 71, 72, 73, 74], [1] * 5)
     one.write()
     page = capsys.readouterr().out

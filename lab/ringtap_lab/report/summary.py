@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections import Counter
 from dataclasses import dataclass
@@ -201,8 +202,8 @@ def verdict(result: dict, stored: dict | None) -> str:
 
 def kind_of(machine: dict) -> str:
     """The name of a kind of machine, for the file of its stored run."""
-    words = f"{machine['cpu']} {machine['cpus'].partition(';')[0]} cpus {machine.get('hypervisor') or 'bare'}"
-    return "".join(c if c.isalnum() else "-" for c in words.lower()).strip("-")
+    words = f"{machine['cpu']} {machine['cpus'].partition(';')[0]} cpus hypervisor {machine.get('hypervisor') or 'no'}"
+    return "-".join(re.findall(r"[a-z0-9]+", words.lower()))
 
 
 def _line(result: dict, stored: dict | None, compares: bool):
