@@ -114,42 +114,29 @@ uint32_t readings_starved(const struct pool_readings *p)
 	return p->empty + (p->receives ? p->beyond : 0);
 }
 
-/* The list with count entries instead of had, the new ones zeroed. NULL: out of memory. */
-static void *extended(void *list, uint32_t had, uint32_t count, size_t size)
+/* The list with count entries or more, new ones zeroed; *had: how many it has. NULL: out of memory,
+ * or none are needed. */
+static void *extended(void *list, uint32_t *had, uint32_t count, size_t size)
 {
-	char *more = realloc(list, count * size);
+	char *more;
 
-	if (more)
-		memset(more + had * size, 0, (count - had) * size);
+	if (count <= *had)
+		return list;
+	more = realloc(list, count * size);
+	if (!more)
+		return NULL;
+	memset(more + *had * size, 0, (count - *had) * size);
+	*had = count;
 	return more;
 }
 
 static bool room_for_pools(struct readings *r, uint32_t count)
 {
-	struct pool_readings *more;
+	struct pool_readings *more = extended(r->pools, &r->pool_count, count, sizeof(*more));
 
-	if (count <= r->pool_count)
-		return true;
-	more = extended(r->pools, r->pool_count, count, sizeof(*more));
-	if (!more)
-		return false;
-	r->pools = more;
-	r->pool_count = count;
-	return true;
-}
-
-static bool room_for_rings(struct readings *r, uint32_t count)
-{
-	struct ring_readings *more;
-
-	if (count <= r->ring_count)
-		return true;
-	more = extended(r->rings, r->ring_count, count, sizeof(*more));
-	if (!more)
-		return false;
-	r->rings = more;
-	r->ring_count = count;
-	return true;
+	if (more)
+		r->pools = more;
+	return more;
 }
 
 void readings_add_use(struct readings *r, const struct ringtap_snapshot *f)
@@ -199,9 +186,12 @@ static void add_ring(struct ring_readings *r, const struct ringtap_ring_stats *s
 static void add_rings(struct readings *r, const struct watched *a)
 {
 	const struct ringtap_snapshot *f = a->now;
+	struct ring_readings *more =
+		extended(r->rings, &r->ring_count, f->ring_count, sizeof(*more));
 
-	if (!room_for_rings(r, f->ring_count))
+	if (!more)
 		return;
+	r->rings = more;
 	for (uint32_t i = 0; i < f->ring_count; i++)
 		add_ring(&r->rings[i], ringtap_snapshot_ring(f, i), counted_at_mark(a, i));
 }
@@ -211,12 +201,12 @@ void readings_add(struct readings *r, const struct watched *a)
 	const struct ringtap_snapshot *f = a->now;
 	unsigned burst = readings_burst(a);
 
+	add_rings(r, a);
 	if (!room_for_pools(r, f->pool_count))
 		return;
 	for (uint32_t i = 0; i < f->pool_count; i++)
 		add(&r->pools[i], a, ringtap_snapshot_pool(f, i), burst);
 	readings_add_use(r, f);
-	add_rings(r, a);
 }
 
 void readings_free(struct readings *r)
