@@ -3,7 +3,9 @@
 
 import signal
 
+import pytest
 from harness import pcap, pcapng
+from harness.cases import nightly
 from harness.guests import FEW, GUESTS, NIC, WAY, Slots, assert_frames, record_whole
 from harness.known import Measuring
 from harness.paths import RINGTAP
@@ -16,6 +18,7 @@ def ports_of(ovs):
     return {p["name"]: p for p in entry["ports"]}
 
 
+@pytest.mark.parametrize("frames", [5, nightly(1)], indirect=True)
 def test_every_packet_at_every_point(site, frames, record):
     sent, _path = frames
     file = record_whole(site, record, frames)
