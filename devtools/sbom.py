@@ -4,7 +4,7 @@
 
     package NAME VERSION [LICENCE]     what is described; those below belong to it
     contains NAME VERSION [LICENCE]    is inside of it
-    depends NAME [VERSION]             is needed beside it
+    depends NAME [VERSION]             is needed beside it, or one of those described
 
 usage: sbom.py NAME: the document's name. Its time is SOURCE_DATE_EPOCH; the same lines make the same document.
 """
@@ -34,9 +34,10 @@ def package(name, version="", licence="NOASSERTION"):
 
 def document(name, lines, epoch):
     packages, relations, owner = {}, [], None
-    for line in filter(None, map(str.split, lines)):
-        kind, *fields = line
-        one = package(*fields)
+    words = [line for line in map(str.split, lines) if line]
+    described = {line[1]: line[1:] for line in words if line[0] == "package"}
+    for kind, *fields in words:
+        one = package(*(described.get(fields[0], fields) if kind == "depends" else fields))
         packages.setdefault(one["SPDXID"], one)
         if kind == "package":
             owner = one["SPDXID"]

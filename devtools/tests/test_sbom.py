@@ -13,6 +13,7 @@ contains uPlot 1.6.32 MIT
 package ringtap-probe 0.1.0 BSD-3-Clause
 contains libpcap0.8 1.10.0-2
 depends libc6
+depends ringtap
 """
 
 
@@ -34,6 +35,7 @@ def test_packages_and_relations():
     ]
     ids = {p["SPDXID"] for p in document["packages"]} | {document["SPDXID"]}
     relations = [tuple(r.values()) for r in document["relationships"]]
-    assert len(relations) == 6 and all(a in ids and b in ids for a, _, b in relations)
+    assert len(relations) == 7 and all(a in ids and b in ids for a, _, b in relations)
     assert ("SPDXRef-ringtap-probe-0.1.0", "DEPENDS_ON", "SPDXRef-libc6") in relations
+    assert ("SPDXRef-ringtap-probe-0.1.0", "DEPENDS_ON", "SPDXRef-ringtap-0.1.0") in relations
     assert ("SPDXRef-DOCUMENT", "DESCRIBES", "SPDXRef-ringtap-0.1.0") in relations
