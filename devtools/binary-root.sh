@@ -19,7 +19,10 @@ if [ "${1:-}" = --inside ]; then
 	ringtap=$tree/bin/ringtap
 	plugin=$tree/lib/libringtap-probe.so
 	echo "#### nothing installed"
-	$ringtap --version
+	$ringtap --version >version
+	cat version
+	grep -q '^ringtap .* ([0-9a-f]\{12\}' version # the commit
+	grep -q "ABI 22, 23, 24, 25, 26$" version
 	$ringtap list
 	"$tree"/lib/wireshark/extcap/ringtap-extcap --extcap-interfaces
 	for name in libringtap.so libringtap-pcap.so ringtap/libringtap-archive.so; do # as a program that loads them

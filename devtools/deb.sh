@@ -49,13 +49,7 @@ rm -rf "$out"
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 copy=$out/ringtap
-mkdir "$copy"
-if git rev-parse --git-dir >/dev/null 2>&1; then
-	git ls-files -z --cached --others --exclude-standard
-else # not a repository: all files except build folders
-	find . -path './build*' -prune -o -type f -print0
-fi | xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
-	tar -c --null -T - | tar -x -C "$copy"
+devtools/sources.sh "$copy"
 if [ -n "$root" ]; then
 	devtools/root.sh "$root" "$out" ringtap/devtools/deb.sh --inside
 else

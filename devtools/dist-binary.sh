@@ -148,9 +148,7 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 work=$out/work
 rm -rf "$work"
-mkdir -p "$work/ringtap"
-git ls-files -z --cached --others --exclude-standard | xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
-	tar -c --null -T - | tar -x -C "$work/ringtap"
+devtools/sources.sh "$work/ringtap"
 devtools/root.sh "$root" "$work" ringtap/devtools/dist-binary.sh --inside "$version"
 mv "$work/ringtap-$version-x86_64.tar.xz" "$out"
 rm -rf "$work"

@@ -27,6 +27,8 @@ def test_a_report_of_a_forwarder(testpmd, tmp_path):
     assert document["system"]["cpus"] == os.cpu_count()
     assert any(re.search(r"for DPDK's ABI \d\d", line) for line in document["versions"])
     text = path.read_text(encoding="utf-8")
+    version = check([RINGTAP, "--version"]).splitlines()[0]  # with the commit
+    assert document["versions"][0] == version and version in text
     assert f"dpdk: {app['dpdk']}\n" in text
     secrets = [pmd.prefix, socket.gethostname(), *(p[key] for p in app["ports"] for key in ("name", "device", "mac"))]
     for secret in secrets:

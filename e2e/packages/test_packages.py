@@ -3,11 +3,12 @@
 
 import os
 import platform
+import re
 import shutil
 
 import pytest
 from harness.paths import REPO
-from harness.proc import run
+from harness.proc import check, run
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,6 +27,14 @@ def script(name, *args, timeout, env=None):
     done = run([REPO / "devtools" / name, *args], timeout=timeout, env=env)
     assert done.returncode == 0, f"{name}: status {done.returncode}\n{done.stdout[-20000:]}\n{done.stderr[-20000:]}"
     return done.stdout
+
+
+def assert_version(said):
+    """They name the commit that they are of, and have the probe for each release of which there are headers."""
+    commit = check([REPO / "devtools" / "commit.sh"]).strip()
+    assert re.search(r"^ringtap \S+ \((\w+)(-changed)?\)$", said, re.MULTILINE)[1] == commit
+    abis = sorted(int(path.name.partition(".")[0]) + 1 for path in (REPO / "packaging/dpdk").glob("*.11.tar.xz"))
+    assert f"for DPDK's ABI {', '.join(map(str, abis))}\n" in said and len(abis) > 4
 
 
 def need(*programs):
@@ -70,6 +79,7 @@ def test_clean_root(debs, roots):
     need("debootstrap")
     said = script("deb-root.sh", debs, SUITE, timeout=ROOT_S, env={"TMPDIR": str(roots)})
     assert "installed, used and removed without a trace" in said
+    assert_version(said)
     assert not list(roots.iterdir())
 
 
@@ -80,4 +90,5 @@ def test_rpm(tmp_path, roots):
     assert "ringtap-probe-" in listed and "ringtap-devel-" in listed
     said = script("rpm-root.sh", tmp_path / "rpm", timeout=ROOT_S, env={"TMPDIR": str(roots)})
     assert "installed, used and removed without a trace" in said
+    assert_version(said)
     assert not list(roots.iterdir())
