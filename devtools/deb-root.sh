@@ -4,46 +4,21 @@
 # again, and checks that nothing is left of them. The root is removed at the end, whatever happened.
 # usage: deb-root.sh DEBS_FOLDER [SUITE]: this machine's suite if none is named
 set -eu
+. "$(dirname "$0")/clean-root.sh"
 
 if [ "${1:-}" != --inside ]; then
-	src=$(cd "$(dirname "$0")/.." && pwd)
-	suite=${2:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
-	work=$(mktemp -d)
-	trap 'rm -rf --one-file-system "$work"' EXIT
-	trap 'exit 130' INT TERM HUP
-	mkdir "$work/test"
-	cp "$1"/*.deb "$src"/devtools/demo.sh "$src"/devtools/deb-root.sh "$src"/examples/count.c "$work/test/"
-	rm -f "$work"/test/*dbgsym*
-	"$src/devtools/root.sh" "$work/$suite" "$work/test" sh deb-root.sh --inside &
-	inside=$!
-	trap 'kill -KILL $inside; wait $inside || true; exit 130' INT TERM HUP
-	wait $inside
+	make_folder
+	cp "$1"/*.deb "$test"
+	rm -f "$test"/*dbgsym*
+	run_inside "${2:-$(. /etc/os-release && echo "$VERSION_CODENAME")}"
 	exit
 fi
-
-# ---- in the root
-
-files() { # all but what says what was installed when
-	find / -xdev -path '/mnt/*' -prune -o -path '/var/log/*' -prune -o -path '/var/cache/*' -prune \
-		-o -path '/var/lib/apt/*' -prune -o -path '/var/lib/dpkg/*' -prune -o -print | sort
-}
 
 depends() { # what our packages need from the others
 	for deb in /mnt/*.deb; do
 		dpkg-deb -f "$deb" Depends
 		dpkg-deb -f "$deb" Recommends
 	done | tr '\n' ',' | tr ',' '\n' | sed 's/^ *//' | grep -v -e ringtap -e '^$' | sort -u | paste -sd ,
-}
-
-apt() {
-	apt-get -y -qq -o Dpkg::Use-Pty=0 "$@" >apt.log 2>&1 || {
-		cat apt.log
-		exit 1
-	}
-}
-
-step() {
-	printf '\n#### %s\n' "$*"
 }
 
 step "Packages of others"
@@ -60,14 +35,7 @@ if find / -xdev -path '*ringtap*' -perm -o+w ! -type l ! -path '/mnt/*' | grep .
 fi
 plugin=$(dpkg -L ringtap-probe | grep 'libringtap-probe.so$')
 
-step "Run"
-ringtap --version
-sh demo.sh --installed
-capinfos -c ringtap-demo.pcapng | grep 'packets:.*1000 k'
-
-step "A program of one's own"
-gcc -Wall -Werror count.c -o count $(pkg-config --cflags --libs libringtap)
-ldd count | grep 'libringtap.so.0 => /'
+use
 gcc -shared -fPIC -Wl,--no-as-needed -x c /dev/null -o linked.so $(pkg-config --cflags --libs libringtap-probe)
 
 step "Programs that use libpcap, Wireshark, Python, the service"
@@ -114,4 +82,4 @@ apt purge $names
 files >after
 diff before after
 [ -z "$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' '*ringtap*' 2>/dev/null | grep -v not-installed)" ]
-printf '\ndeb-root: installed, used and removed without a trace on %s\n' "$(. /etc/os-release && echo "$PRETTY_NAME")"
+passed

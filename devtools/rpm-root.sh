@@ -5,45 +5,19 @@
 # cannot show that the names of Fedora's packages are right. The root is removed at the end, whatever happened.
 # usage: rpm-root.sh RPM_FOLDER
 set -eu
+. "$(dirname "$0")/clean-root.sh"
 
 if [ "${1:-}" != --inside ]; then
-	src=$(cd "$(dirname "$0")/.." && pwd)
-	suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-	work=$(mktemp -d)
-	trap 'rm -rf --one-file-system "$work"' EXIT
-	trap 'exit 130' INT TERM HUP
-	mkdir "$work/test"
-	find "$1" -name '*.rpm' ! -name '*.src.rpm' -exec cp {} "$work/test" \;
-	cp "$src"/devtools/demo.sh "$src"/devtools/rpm-root.sh "$src"/examples/count.c "$work/test/"
+	make_folder
+	find "$1" -name '*.rpm' ! -name '*.src.rpm' -exec cp {} "$test" \;
 	# The libraries that the packages need, each in the package of Debian that this machine has it from.
-	rpm -qp --requires "$work"/test/*.rpm | sed -n 's/^\(lib[^( ]*\.so[^( ]*\)(.*/\1/p' | grep -v '^libringtap' | sort -u |
+	rpm -qp --requires "$test"/*.rpm | sed -n 's/^\(lib[^( ]*\.so[^( ]*\)(.*/\1/p' | grep -v '^libringtap' | sort -u |
 		while read -r library; do
 			dpkg-query -S "*/$library" | sed -n '1s/[:,].*//p' | grep . || echo "rpm-root: no package has $library" >&2
-		done | sort -u >"$work/test/libraries"
-	"$src/devtools/root.sh" "$work/$suite" "$work/test" sh rpm-root.sh --inside &
-	inside=$!
-	trap 'kill -KILL $inside; wait $inside || true; exit 130' INT TERM HUP
-	wait $inside
+		done | sort -u >"$test/libraries"
+	run_inside "$(. /etc/os-release && echo "$VERSION_CODENAME")"
 	exit
 fi
-
-# ---- in the root
-
-files() { # all but what says what was installed when
-	find / -xdev -path '/mnt/*' -prune -o -path '/var/log/*' -prune -o -path '/var/cache/*' -prune \
-		-o -path /root/.rpmdb -prune -o -print | sort
-}
-
-apt() {
-	apt-get -y -qq -o Dpkg::Use-Pty=0 "$@" >apt.log 2>&1 || {
-		cat apt.log
-		exit 1
-	}
-}
-
-step() {
-	printf '\n#### %s\n' "$*"
-}
 
 step "Libraries of Debian"
 apt update
@@ -80,17 +54,11 @@ if ldd $(rpm -ql $names | grep '/s*bin/\|/lib[^/]*\.so\|/extcap/\|/probe-abi23')
 	exit 1
 fi
 
-step "Run"
-export PYTHONDONTWRITEBYTECODE=1
-ringtap --version
-sh demo.sh --installed
-capinfos -c ringtap-demo.pcapng | grep 'packets:.*1000 k'
+export PYTHONDONTWRITEBYTECODE=1 PKG_CONFIG_PATH=/usr/lib64/pkgconfig
+use
 "$(rpm -ql ringtap | grep '/ringtap-extcap$')" --extcap-interfaces | grep ringtap
 ringtap run -- tcpdump --version
 python3 -c 'import ringtap; print(ringtap.__file__)'
-export PKG_CONFIG_PATH=/usr/lib64/pkgconfig
-gcc -Wall -Werror count.c -o count $(pkg-config --cflags --libs libringtap)
-ldd count | grep 'libringtap.so.0 => /'
 
 step "A changed file is found"
 page=$(rpm -ql ringtap | grep 'ringtap-record.1')
@@ -110,4 +78,4 @@ done >left
 cat left
 [ ! -s left ]
 [ -z "$(rpm -qa)" ]
-printf '\nrpm-root: installed, used and removed without a trace on %s\n' "$(. /etc/os-release && echo "$PRETTY_NAME")"
+passed
