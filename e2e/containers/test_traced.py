@@ -57,7 +57,7 @@ def test_bursts(bpftrace, closing, tmp_path):
         s.event for s in usdt_sites(PROBE_OBJECT)
     }
     ring = app.ring("a")
-    trace = closing(Tracing(it, tmp_path, "burst", "--json", "--duration", "60s"))
+    trace = closing(Tracing(it, tmp_path, "burst", "--json", "--duration", "1h"))
     assert app.rx(ring, n=100, burst=32)[0] == 100 and app.tx(ring, n=70, burst=64)[0] == 70
     doc = trace.json()
     assert doc["pid"] == it.pid and inside(it.pid) != it.pid
@@ -75,7 +75,7 @@ def test_an_event_with_a_semaphore_and_gaps_in_a_user_namespace(bpftrace, closin
     """The semaphore is raised while the event is traced, by a report and by a program of one's own."""
     it = Attached(closing, True)
     assert it.semaphores() == {0}
-    trace = closing(Tracing(it, tmp_path, "latency", "--json", "--duration", "60s"))
+    trace = closing(Tracing(it, tmp_path, "latency", "--json", "--duration", "1h"))
     assert 1 in it.semaphores() and it.breakpoints()
     until(lambda: top(it)["ports"][0]["rx"]["packets_per_second"], what="traffic that is traced")
     (row,) = trace.json()["queues"]
@@ -92,7 +92,7 @@ def test_an_event_with_a_semaphore_and_gaps_in_a_user_namespace(bpftrace, closin
 
 def assert_gaps(it, closing, tmp_path, *option):
     """Threads have their numbers of the host. One gap is certain: the application is stopped."""
-    trace = closing(Tracing(it, tmp_path, "gaps", *option, "--json", "--duration", "60s"))
+    trace = closing(Tracing(it, tmp_path, "gaps", *option, "--json", "--duration", "1h"))
     freeze(it.pid)
     os.kill(it.pid, signal.SIGCONT)
     until(lambda: top(it)["ports"][0]["rx"]["packets_per_second"], what="traffic that is traced")

@@ -61,7 +61,7 @@ def arp():
 def drops(closing):
     """drops(app, option, ...) runs until it gets a signal, and prints one document then."""
     return lambda app, *args: closing(
-        Measuring("drops", app, "--once", "--duration", "120s", "--json", "--buffer", "16M", *args)
+        Measuring("drops", app, "--once", "--duration", "1h", "--json", "--buffer", "16M", *args)
     )
 
 
@@ -197,7 +197,7 @@ def test_packets_without_end(testpmd, drops, closing):
     assert last["not_offered"] > 8192 and shown["protocols"][0]["example"]["packet"]
     assert shown["packets"] + last["lost"] == last["not_offered"]
 
-    it = closing(Measuring("drops", app, "--once", "--duration", "120s", "--json", "--buffer", "1M"))
+    it = closing(Measuring("drops", app, "--once", "--duration", "1h", "--json", "--buffer", "1M"))
     freeze(it.proc.pid)
     app.start()
     before = app.stats(0)["RX-packets"]
@@ -250,7 +250,7 @@ def test_packets_of_a_bonding_port_count_once(testpmd, closing):
     app = testpmd(
         "net_null0", "net_null1", "net_bonding0,mode=0,slave=net_null0,slave=net_null1", args=["--no-flush-rx"]
     )
-    it = closing(Measuring("drops", app, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
+    it = closing(Measuring("drops", app, "--once", "--duration", "1h", "--json", "--buffer", "16M"))
     app.start()
     until(lambda: app.stats(2)["RX-packets"] > 10000, what="packets of the bond")
     app.stop()

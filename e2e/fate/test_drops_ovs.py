@@ -93,7 +93,7 @@ def test_packets_dropped_by_a_rule_or_a_meter_and_those_copied(switch, closing, 
     it, hosts = switch
     path = tmp_path / "dropped.pcapng"
     drop_requests(it, hosts, "drop")
-    drops = closing(Measuring("drops", it, "--once", "--duration", "120s", "--json", "--buffer", "16M", "-w", path))
+    drops = closing(Measuring("drops", it, "--once", "--duration", "1h", "--json", "--buffer", "16M", "-w", path))
     hosts[1].ping("10.99.0.1", PINGS)
     assert replies(hosts) == 0
     report = drops.json(signal.SIGINT)
@@ -106,7 +106,7 @@ def test_packets_dropped_by_a_rule_or_a_meter_and_those_copied(switch, closing, 
 
     # A rule of the same match and priority replaces it. No reply comes: the copies are for the host's own port.
     drop_requests(it, hosts, "LOCAL")
-    drops = closing(Measuring("drops", it, "--duration", "120s", "--buffer", "16M"))
+    drops = closing(Measuring("drops", it, "--duration", "1h", "--buffer", "16M"))
     assert replies(hosts) == 0
     text = drops.finish(signal.SIGINT)
     assert "Open vSwitch copies packets" in text
@@ -134,7 +134,7 @@ def test_packets_dropped_by_a_rule_or_a_meter_and_those_copied(switch, closing, 
     )
     until(lambda: replies(hosts, count=1) == 1, what="the meter lets one request pass")
     in_effect(hosts)
-    drops = closing(Measuring("drops", it, "--once", "--duration", "120s", "--json", "--buffer", "16M", "-f", "icmp"))
+    drops = closing(Measuring("drops", it, "--once", "--duration", "1h", "--json", "--buffer", "16M", "-f", "icmp"))
     came = replies(hosts)
     assert_requests(drops.json(signal.SIGINT), PINGS - came)
 
@@ -143,7 +143,7 @@ def test_packets_dropped_by_a_policer(switch, closing):
     """1,250 bytes at once, as many a second: of 98 each."""
     it, hosts = switch
     it.vsctl("set", "Interface", "p0", "ingress_policing_rate=10", "ingress_policing_burst=10")
-    drops = closing(Measuring("drops", it, "--once", "--duration", "120s", "--json", "--buffer", "16M", "-f", "icmp"))
+    drops = closing(Measuring("drops", it, "--once", "--duration", "1h", "--json", "--buffer", "16M", "-f", "icmp"))
     before = hosts[0].echo_replies()
     ping(hosts[0])
 
@@ -165,7 +165,7 @@ def test_packets_that_a_full_queue_refuses(switch, closing):
     it.add_vdev("full", "net_ring0", 'other_config:pmd-rxq-affinity="0:0"')  # a CPU on which it does not poll
     rule(it, "priority=100,ip,nw_dst=10.99.0.2,actions=output:full")
     in_effect(hosts)
-    drops = closing(Measuring("drops", it, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
+    drops = closing(Measuring("drops", it, "--once", "--duration", "1h", "--json", "--buffer", "16M"))
     hosts[0].check([sys.executable, "-c", SEND, str(RING + 300)])
     settle(hosts)
     # Meanwhile the probe reads the drivers' counters, too: twice a second.
@@ -222,19 +222,19 @@ def test_the_counters_of_the_switch_stand_beside_the_packets(switch, closing, tm
     it, hosts = switch
     recorder = closing(flight.Flight(it, tmp_path / "incidents", "--ids", "--before", "60s", "--after", "0.1s"))
     at_once(it, "add-flow", "priority=100,udp,tp_dst=9,actions=drop")
-    drops = closing(Measuring("drops", it, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
+    drops = closing(Measuring("drops", it, "--once", "--duration", "1h", "--json", "--buffer", "16M"))
     assert send(it, hosts, "drop_action_of_pipeline") == SENT
     assert_equal_counts(drops.json(signal.SIGINT), "drop_action_of_pipeline", SENT)
     flight.assert_counted(recorder, "Open vSwitch", {"drop_action_of_pipeline": SENT})
 
     at_once(it, "add-meter", "meter=1,pktps,burst,band=type=drop,rate=1,burst_size=5")
     at_once(it, "add-flow", "priority=101,udp,tp_dst=9,actions=meter:1,normal")
-    drops = closing(Measuring("drops", it, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
+    drops = closing(Measuring("drops", it, "--once", "--duration", "1h", "--json", "--buffer", "16M"))
     dropped = send(it, hosts, "datapath_drop_meter")
     assert 0 < dropped < SENT
     assert_equal_counts(drops.json(signal.SIGINT), "datapath_drop_meter", dropped)
 
-    drops = closing(Measuring("drops", it, "--duration", "120s", "--buffer", "16M"))
+    drops = closing(Measuring("drops", it, "--duration", "1h", "--buffer", "16M"))
     dropped = send(it, hosts, "datapath_drop_meter")
     text = drops.finish(signal.SIGINT)
     assert f"\n{dropped} of {dropped} not offered = datapath_drop_meter\n" in text, text

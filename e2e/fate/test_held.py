@@ -41,7 +41,7 @@ def newest_is(it, **counts):
 
 def test_held_packets_by_place_and_kind(app, closing):
     it = start(closing, app, "--older", "0.2s", "--interval", "0.1s")
-    text = closing(Measuring("held", app, "--older", "1us", "--interval", "0.1s", "--duration", "60s"))
+    text = closing(Measuring("held", app, "--older", "1us", "--interval", "0.1s", "--duration", "1h"))
     app.do("hold 1")
     app.rx(0, 1, data=UDP, n=300)
     app.do("hold 0")
@@ -68,7 +68,7 @@ def test_held_packets_by_place_and_kind(app, closing):
 def test_pools_growth_and_what_is_freed(app, closing):
     """Small and large packets are of two pools. The number grows; what is freed is found in its pool."""
     it = start(closing, app, "--older", "0.1s", "--interval", "0.1s")
-    text = closing(Measuring("held", app, "--older", "0.1s", "--interval", "0.1s", "--duration", "60s"))
+    text = closing(Measuring("held", app, "--older", "0.1s", "--interval", "0.1s", "--duration", "1h"))
     app.do("hold 1")
     app.rx(0, 0, n=30)
     app.rx(0, 1, n=7)

@@ -18,7 +18,7 @@ from harness.proc import Proc, check
 PACKETS = int(os.environ.get("RINGTAP_FATES", 20_000)) // 2  # packets of each of two threads
 DEED_NOT_OFFERED = 2  # enum deed_fate in rt_deeds.h
 TEXTS = None, "acl", "no route"  # rt_deeds gives them
-DROPS = "--once", "--duration", "120s", "--json", "--buffer", "16M"
+DROPS = "--once", "--duration", "1h", "--json", "--buffer", "16M"
 STEADY = ("--ring", "a", "--role", "generate:0@1", "--role", "sink:0@1", "--rate", 2000)
 
 

@@ -181,7 +181,7 @@ def test_tags_of_flows_and_drops(play, closing, tmp_path, tags):
     bare = bytes.fromhex("02000000000102000000000208004500002a0000000040110000c0000201c0000202")
     bare += bytes.fromhex("1000003500160000") + bytes(18)
     sent = [bare, with_tag(bare, 5), with_tag(with_tag(bare, 5), 7, 0x88A8)]
-    options = ("--once", "--duration", "120s", "--json", "--buffer", "16M", "-f", "udp port 53", "--tags", tags)
+    options = ("--once", "--duration", "1h", "--json", "--buffer", "16M", "-f", "udp port 53", "--tags", tags)
     flows = closing(Measuring("flows", app, *options, "--sample", "1"))
     file = tmp_path / "dropped.pcapng"
     drops = closing(Measuring("drops", app, *options, "-w", file))

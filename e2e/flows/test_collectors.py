@@ -47,7 +47,7 @@ def report_of(file, testpmd, closing):
 
     def run(*options):
         pmd = testpmd(f"net_pcap0,rx_pcap={file},tx_pcap=/dev/null", "net_null0,no-rx=1", args=("--no-flush-rx",))
-        it = closing(Measuring("flows", pmd, "--once", "--duration", "120s", "--json", "--limit", "1000", *options))
+        it = closing(Measuring("flows", pmd, "--once", "--duration", "1h", "--json", "--limit", "1000", *options))
         pmd.start()
         until(lambda: pmd.stats(0)["RX-packets"] == COUNT, what="everything is received")
         pmd.stop()

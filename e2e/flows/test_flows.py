@@ -23,7 +23,7 @@ PACKETS = 100_000
 def flows(closing):
     """flows(app, option, ...) counts until it gets a signal, and prints one document then."""
     return lambda app, *args, **kwargs: closing(
-        Measuring("flows", app, "--once", "--duration", "120s", "--json", "--limit", "1000", *args, **kwargs)
+        Measuring("flows", app, "--once", "--duration", "1h", "--json", "--limit", "1000", *args, **kwargs)
     )
 
 
@@ -228,7 +228,7 @@ def test_memory_is_bounded(with_packets, flows):
 
 def test_the_table_says_what_it_is(with_packets, closing):
     pmd, _file, count = with_packets([udp(i % 3) for i in range(3000)])
-    it = closing(Measuring("flows", pmd, "--once", "--duration", "120s", "--sample", "2"))
+    it = closing(Measuring("flows", pmd, "--once", "--duration", "1h", "--sample", "2"))
     run_all(pmd, count)
     text = it.finish(signal.SIGINT)
     assert "3,000 packets seen: " in text and "One of 2 packets is counted" in text

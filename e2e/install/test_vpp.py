@@ -115,7 +115,7 @@ def test_the_reason_stands_beside_the_packets(reason, router, closing):
     for command in commands:
         vpp.ctl(command.format(vpp.names[0]))
     before = udp(b)
-    drops = closing(Measuring("drops", vpp, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
+    drops = closing(Measuring("drops", vpp, "--once", "--duration", "1h", "--json", "--buffer", "16M"))
     send(a, address, ttl)
 
     def passed():
@@ -143,7 +143,7 @@ def test_what_its_interfaces_lose_stands_there_too(router, closing, tmp_path):
     """As 'show interface' counts it, live and in an incident; the packets are those of one reason."""
     vpp, (a, _) = router
     recorder = closing(flight.Flight(vpp, tmp_path / "incidents", "--ids", "--before", "60s", "--after", "0.1s"))
-    drops = closing(Measuring("drops", vpp, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
+    drops = closing(Measuring("drops", vpp, "--once", "--duration", "1h", "--json", "--buffer", "16M"))
     before = vpp.losses()
     vpp.ctl("ip route add 10.99.2.1/32 via drop")
     send(a)

@@ -47,7 +47,7 @@ def test_flooded(kind, size, net, record, closing, tmp_path):
     kernels = [closing(Kernel(vpp.namespace, "to1", SENT, tmp_path / "0.pcap"))]
     kernels += [closing(Kernel(h, "eth0", SENT, tmp_path / f"{i}.pcap")) for i, h in enumerate((b, c), 1)]
     recorder = record(vpp, "-f", "udp")
-    drops = closing(Measuring("drops", vpp, "--once", "--duration", "120s", "--json", "-f", "udp", "--buffer", "16M"))
+    drops = closing(Measuring("drops", vpp, "--once", "--duration", "1h", "--json", "-f", "udp", "--buffer", "16M"))
     send(a, "10.99.1.255", size)
     for kernel in kernels:
         assert kernel.proc.wait() == 0
@@ -77,7 +77,7 @@ def test_reassembled(kind, net, record, closing, tmp_path):
     received = closing(Kernel(vpp.namespace, "to1", 2 * SENT, tmp_path / "received.pcap"))
     sent = closing(Kernel(b, "eth0", SENT, tmp_path / "sent.pcap"))
     recorder = record(vpp, "-f", "udp")
-    drops = closing(Measuring("drops", vpp, "--once", "--duration", "120s", "--json", "-f", "udp", "--buffer", "16M"))
+    drops = closing(Measuring("drops", vpp, "--once", "--duration", "1h", "--json", "-f", "udp", "--buffer", "16M"))
     send(a, "fd00:2::1", 2400)
     assert received.proc.wait() == sent.proc.wait() == 0
     found = fates(drops)
@@ -116,9 +116,7 @@ def test_received_in_several_buffers(kind, net, record, closing, tmp_path):
     received = closing(Kernel(net.hub, "first", SENT, tmp_path / "received.pcap", NUMBERED, "out"))
     sent = closing(Kernel(net.hub, "second", SENT, tmp_path / "sent.pcap", NUMBERED))
     recorder = record(vpp, "-f", NUMBERED)
-    drops = closing(
-        Measuring("drops", vpp, "--once", "--duration", "120s", "--json", "-f", NUMBERED, "--buffer", "16M")
-    )
+    drops = closing(Measuring("drops", vpp, "--once", "--duration", "1h", "--json", "-f", NUMBERED, "--buffer", "16M"))
     net.hub.check([sys.executable, "-c", FRAMES, "first", str(SENT), *map(str, LENGTHS)])
     assert received.proc.wait() == sent.proc.wait() == 0
     assert fates(drops) == {"received": SENT, "offered": SENT, "not_offered": 0, "open": 0, "unknown": 0}

@@ -71,7 +71,7 @@ def assert_histogram(histogram, stays):
 
 
 def test_statistics_of_known_times(known, latency, tmp_path):
-    it = latency(known, "--duration", "60s", "--json")
+    it = latency(known, "--duration", "1h", "--json")
     clocks = [known.clocks()]
     stays = known.send([5000, 20000, 20000, 20000, 100000], rounds=150, log=tmp_path / "log")
     until(lambda: known.clocks()[1] - clocks[0][1] > 200_000_000, what="time passes")
@@ -103,7 +103,7 @@ def assert_example_of_the_manual_page(output, document):
 
 @pytest.mark.smoke
 def test_one_packet_in_n(known, latency, tmp_path):
-    it = latency(known, "--duration", "60s", "--sample", "7", "--json")
+    it = latency(known, "--duration", "1h", "--sample", "7", "--json")
     stays = known.send([3000], rounds=200, log=tmp_path / "log")
     output = it.json(signal.SIGTERM)
     (pair,) = output["pairs"]
@@ -115,8 +115,8 @@ def test_one_packet_in_n(known, latency, tmp_path):
 
 
 def test_pairs_the_requested_ports_and_what_has_no_latency(known, latency, tmp_path):
-    both = latency(known, "--duration", "60s", "--json")
-    one = latency(known, "--duration", "60s", "--json", ports=["net_ring_b"])
+    both = latency(known, "--duration", "1h", "--json")
+    one = latency(known, "--duration", "1h", "--json", ports=["net_ring_b"])
     there = known.send([3000], rounds=10, log=tmp_path / "log1")
     back = known.send([9000], rounds=20, log=tmp_path / "log2", ports=(1, 0))
     same = known.send([27000], rounds=30, log=tmp_path / "log3", ports=(0, 0))
@@ -127,7 +127,7 @@ def test_pairs_the_requested_ports_and_what_has_no_latency(known, latency, tmp_p
         assert_figures(pairs[which], stays)
     assert {(p["rx_port"]["name"], p["tx_port"]["name"]) for p in one.json(signal.SIGINT)["pairs"]} == {(a, b), (b, a)}
     # Packets that were not received have none.
-    it = latency(known, "--duration", "60s", "--json")
+    it = latency(known, "--duration", "1h", "--json")
     known.send([4000], rounds=3, how=MADE)
     known.send([4000], rounds=4, how=CLONED)
     known.send([4000], rounds=5, how=HELD)
@@ -141,9 +141,9 @@ def test_pairs_the_requested_ports_and_what_has_no_latency(known, latency, tmp_p
 
 
 def test_a_later_measurement_counts_from_its_beginning(known, latency, tmp_path):
-    first = latency(known, "--duration", "60s", "--json")
+    first = latency(known, "--duration", "1h", "--json")
     before = known.send([50000], rounds=5, log=tmp_path / "log1")
-    second = latency(known, "--duration", "60s", "--json")
+    second = latency(known, "--duration", "1h", "--json")
     after = known.send([5000], rounds=10, log=tmp_path / "log2")
     (pair,) = second.json(signal.SIGINT)["pairs"]
     assert pair["packets"] == len(after)
@@ -155,8 +155,8 @@ def test_a_later_measurement_counts_from_its_beginning(known, latency, tmp_path)
 
 def test_parts_of_a_pair(known, latency):
     """All traffic is of one thread, queue and length: each part has it all, and says which it is."""
-    its = {by: latency(known, "--duration", "60s", "--json", "--by", by) for by in ("thread", "queue", "size")}
-    table = latency(known, "--duration", "60s", "--by", "size")
+    its = {by: latency(known, "--duration", "1h", "--json", "--by", by) for by in ("thread", "queue", "size")}
+    table = latency(known, "--duration", "1h", "--by", "size")
     known.send([3000], rounds=15)
     pairs = {by: (it.json(signal.SIGINT)["pairs"], by) for by, it in its.items()}
     parts = {}
@@ -173,8 +173,8 @@ def test_parts_of_a_pair(known, latency):
 
 def test_intervals(known, latency, tmp_path, browser):
     html = tmp_path / "x.html"
-    lines = latency(known, "--duration", "60s", "--json", "--interval", "100ms", "--html", html)
-    table = latency(known, "--duration", "60s", "--interval", "100ms")
+    lines = latency(known, "--duration", "1h", "--json", "--interval", "100ms", "--html", html)
+    table = latency(known, "--duration", "1h", "--interval", "100ms")
     for _ in range(3):
         seen = lines.proc.output.count("\n{")
         known.send([3000], rounds=10)
@@ -198,7 +198,7 @@ def test_every_output_and_the_end_by_packets(known, latency, tmp_path, browser):
     table = latency(known, "--packets", "960", "--histogram")
     values = latency(known, "--packets", "960", "--json", ports=["0"])
     page = latency(known, "--packets", "960", "--html", html)
-    live = latency(known, "--duration", "60s", tty=True)
+    live = latency(known, "--duration", "1h", tty=True)
     known.send([3000, 30000], rounds=15)
     assert_table(table.finish())
     of_pairs, of_buckets = re.findall(r"jq -r[ \\\n]+'([^']+)'", (REPO / "cli" / "latency" / "latency.txt").read_text())
@@ -245,7 +245,7 @@ def assert_table(output):
 
 
 def test_killed_reader_leaves_no_hooks_and_a_killed_application_its_times(known, latency, tmp_path):
-    it = latency(known, "--duration", "60s")
+    it = latency(known, "--duration", "1h")
     assert known.one("callbacks 0") == 2 and known.one("callbacks 1") == 2
     it.proc.kill()
     for port in (0, 1):
@@ -253,7 +253,7 @@ def test_killed_reader_leaves_no_hooks_and_a_killed_application_its_times(known,
     again = latency(known, "--packets", "32", "--json")
     known.send([3000])
     assert again.json()["pairs"][0]["packets"] == 32
-    it = latency(known, "--duration", "60s", "--json")
+    it = latency(known, "--duration", "1h", "--json")
     stays = known.send([3000], rounds=5, log=tmp_path / "log")
     known.proc.kill()
     output = it.finish()
@@ -267,7 +267,7 @@ def test_port_is_removed(play, latency):
     app = play()
     for name in ("net_null0", "net_null1"):
         app.plug(name)
-    it = latency(app, "--duration", "60s", "--json")
+    it = latency(app, "--duration", "1h", "--json")
     app.do("loop 0 1")
     until(lambda: app.one("count") > 1000, what="packets flow")
     app.do("unloop")

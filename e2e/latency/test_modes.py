@@ -89,7 +89,7 @@ def test_received_packets(with_packets, latency):
         assert f"Set {mode} packet forwarding mode" in app.cmd(f"set fwd {mode}")
         app.cmd("port start all")
         app.cmd("clear port stats all")
-        it = latency(app, "--duration", "60s", "--json")
+        it = latency(app, "--duration", "1h", "--json")
         app.start()
         until(lambda: received(app) == 2 * PACKETS, what="everything is received")
         sent = sum(tx for _, tx, _, _ in app.stop().values())
@@ -108,7 +108,7 @@ def test_generated_packets_are_never_certain(testpmd, latency):
         # The pool has mbufs with old time stamps.
         app.cmd("clear port stats all")
         app.cmd("set fwd rxonly")
-        it = latency(app, "--duration", "60s", "--json", "--sample", str(every))
+        it = latency(app, "--duration", "1h", "--json", "--sample", str(every))
         app.start()
         until(lambda: received(app) > 20000, what="packets are received")
         app.stop()
@@ -125,7 +125,7 @@ def test_generated_packets_are_never_certain(testpmd, latency):
 
 def test_inferred_times_are_marked_in_all_outputs(with_packets, latency, closing):
     app = with_packets("macswap")
-    text = latency(app, "--duration", "60s", "--histogram")
+    text = latency(app, "--duration", "1h", "--histogram")
     exporter = closing(Exporter(app, args=("--collectors", "latency")))
     exporter.series()  # attached
     app.start()
@@ -150,7 +150,7 @@ def test_open_vswitch_keeps_the_mark(ovs, net, latency):
     for i, (_, port) in enumerate(hosts):
         switch.add_port(f"p{i}", port)
     names = ["p0", "p1"]
-    it = latency(switch, "--duration", "60s", "--json")
+    it = latency(switch, "--duration", "1h", "--json")
     hosts[0][0].ping("10.99.0.2", 50)
     report = it.json(signal.SIGINT)
     pairs = {(p["rx_port"]["name"], p["tx_port"]["name"]): p["packets"] for p in report["pairs"]}

@@ -52,7 +52,7 @@ def send_all(l3fwd):
 
 def test_packets_that_a_rule_denies(l3fwd, closing):
     l3fwd.proc.expect("(?i)entering.* main loop|Link up")
-    drops = closing(Measuring("drops", l3fwd, "--once", "--duration", "120s", "--json", "--buffer", "16M", "-f", "udp"))
+    drops = closing(Measuring("drops", l3fwd, "--once", "--duration", "1h", "--json", "--buffer", "16M", "-f", "udp"))
     send_all(l3fwd)
     report = drops.json(signal.SIGINT)
     shown = report["not_offered_packets"]

@@ -235,8 +235,8 @@ def test_page(known, memory, tmp_path, browser):
 
 def test_ctrl_c_and_killed_application(known, memory, tmp_path):
     known.one("pool known n=1000")
-    early = memory(known, "--duration", "60s", "--json")
-    late = memory(known, "--duration", "60s", "--json")
+    early = memory(known, "--duration", "1h", "--json")
+    late = memory(known, "--duration", "1h", "--json")
     known.circle("known", tmp_path / "order", "in_order")
     known.one("tsc")
     assert pools(early.json(signal.SIGINT))["known"]["size"] == 1000
@@ -268,7 +268,7 @@ def test_hardware_counters(known, closing, tmp_path):
         pid.unlink(missing_ok=True)
         tool.write_text(script)
         tool.chmod(0o755)
-        it = closing(Measuring("memory", known, "--duration", "60s", *args, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}))
+        it = closing(Measuring("memory", known, "--duration", "1h", *args, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}))
         until(lambda: pid.exists() and pid.read_text().strip(), what="pcm-iio runs")
         return it
 

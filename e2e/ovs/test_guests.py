@@ -122,7 +122,7 @@ def test_packets_that_a_guest_leaves_to_be_segmented(ovs, net, closing, record, 
 
 def assert_dropped(site, closing, path, count, name, counter, shown):
     """The port drops some packets of a file, as the switch says; they are those that were not offered."""
-    drops = closing(Measuring("drops", site.ovs, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
+    drops = closing(Measuring("drops", site.ovs, "--once", "--duration", "1h", "--json", "--buffer", "16M"))
     passed, dropped = site.ovs.statistic("vm1", "tx pkts"), site.ovs.statistic(name, counter)
 
     def ended():

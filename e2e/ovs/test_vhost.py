@@ -37,7 +37,7 @@ def test_a_guest_by_its_name(site, frames, record):
     assert vm0["driver"] == "vhost-user" and str(site.paths["vm0"]).endswith(vm0["device"])
     assert vm0["link_up"] and vm0["rx_queues"] == vm0["tx_queues"] == 1
     recorder = record(site.ovs, "-c", 2 * len(sent), ports=["vm0"])
-    latency = site.closing(Measuring("latency", site.ovs, "--duration", "60s", "--packets", "100", "--json"))
+    latency = site.closing(Measuring("latency", site.ovs, "--duration", "1h", "--packets", "100", "--json"))
     site.exchange_all(path)
     recorder.done()
     file = recorder.file()
@@ -51,7 +51,7 @@ def test_a_guest_by_its_name(site, frames, record):
 def test_what_a_guest_has_got_was_offered(site, frames):
     """And what the switch drops was not."""
     sent, path = frames
-    drops = site.closing(Measuring("drops", site.ovs, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
+    drops = site.closing(Measuring("drops", site.ovs, "--once", "--duration", "1h", "--json", "--buffer", "16M"))
     site.exchange_all(path)
     site.ovs.drop_from("vm1")
     before = site.ovs.statistic("vm1", "rx pkts")

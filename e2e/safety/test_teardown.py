@@ -65,7 +65,7 @@ def test_cleanup_under_all_readers(start, closing, record, kind, tmp_path):
         app = start(kind)
         top = closing(Proc([RINGTAP, "top", "--json", "--interval", "0.1s", app.prefix]))
         top.expect('"collectors"')
-        memory = closing(Measuring("memory", app, "--json", "--duration", "60s"))
+        memory = closing(Measuring("memory", app, "--json", "--duration", "1h"))
         recorder = record(app, out=tmp_path / f"{i}.pcapng")
         before = app.one("count")
         until(lambda: app.one("count") > before + 100_000, what="packets")
@@ -135,7 +135,7 @@ def test_cleanup_with_queries_in_flight(start, closing):
 def test_exit(start, record, closing, kind):
     for polling in (False, True):
         app = start(kind)
-        memory = closing(Measuring("memory", app, "--json", "--duration", "60s"))
+        memory = closing(Measuring("memory", app, "--json", "--duration", "1h"))
         recorder = record(app, out="/dev/null")
         if not polling:
             app.do("unloop")

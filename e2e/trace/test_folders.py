@@ -84,7 +84,7 @@ def test_dpdk(roomy, trace, tmp_path):
     assert Path(doc["saved_to"]).parent == tmp_path / "eal"
     assert state(roomy)["points_on"] == 0
     until(lambda: roomy.one("callbacks 0") == 0, what="removed callbacks")
-    it = trace(roomy, "dpdk", "-w", tmp_path / "again", "--duration", "60s")
+    it = trace(roomy, "dpdk", "-w", tmp_path / "again", "--duration", "1h")
     traffic(roomy)
     assert [line.split() for line in it.finish().splitlines()[1:]] == [
         ["rx_burst", "4"],

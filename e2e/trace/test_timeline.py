@@ -151,7 +151,7 @@ def forwarding(testpmd, tmp_path):
 def test_all_packets_of_testpmd(forwarding, timeline):
     """Packets, bytes and sizes of bursts equal the driver's own counters; with --latency the
     reception of each sent packet is known, and the arrows lead there."""
-    trace, path = timeline(forwarding, "--latency", "--duration", "60s")
+    trace, path = timeline(forwarding, "--latency", "--duration", "1h")
     forwarding.start()
     until(lambda: forwarding.stats(0)["TX-packets"] == forwarding.stats(1)["TX-packets"] == 5000, what="all are sent")
     forwarding.stop()
@@ -247,7 +247,7 @@ def test_switches_of_the_scheduler(testpmd, timeline, hog):
     """While the polling thread waits for its CPU, another task is on the track of the CPU."""
     pmd = testpmd("net_ring0")
     pmd.start()
-    trace, path = timeline(pmd, "--duration", "60s", prefix=MOUNTED)
+    trace, path = timeline(pmd, "--duration", "1h", prefix=MOUNTED)
     hog(1).kill()
     doc = trace.json()
     if doc["switches"] is None:

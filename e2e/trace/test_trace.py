@@ -83,8 +83,8 @@ def test_list(app, plugin):
 def test_bursts_match_the_traffic(app, trace, closing):
     """Beside a monitor, whose hooks stay; as JSON and as text."""
     closing(Monitor(app, stats.POLLS))
-    it = trace(app, "burst", "--empty", "--json", "--duration", "60s")
-    people = trace(app, "burst", "--duration", "60s")
+    it = trace(app, "burst", "--empty", "--json", "--duration", "1h")
+    people = trace(app, "burst", "--duration", "1h")
     app.rx(n=100, burst=32)  # 32, 32, 32, 4
     app.one("idle 0 0 n=17")
     app.rx(n=512, burst=512)
@@ -109,14 +109,14 @@ def test_probe_that_is_linked_in(play, trace):
     it = trace(app, "burst", "--json", "--duration", "0.3s")
     doc = it.json(None)
     assert doc["ended_by"] == "duration" and doc["duration_ns"] >= 0.3e9 and doc["queues"] == []
-    it = trace(app, "burst", "--json", "--duration", "60s")
+    it = trace(app, "burst", "--json", "--duration", "1h")
     app.rx(n=100, burst=32)
     assert sizes(queue(it.json(), "rx")) == {32: 3, 4: 1}
 
 
 def test_bursts_of_testpmd_are_those_of_top(testpmd, trace):
     pmd = testpmd("net_ring0", "net_null1", args=["--burst=13"])
-    it = trace(pmd, "burst", "--empty", "--json", "--duration", "60s")
+    it = trace(pmd, "burst", "--empty", "--json", "--duration", "1h")
     top = Proc([RINGTAP, "top", "--json", "--interval", "0.2s", pmd.prefix])
     try:
         top.expect(r"^\{")
@@ -144,7 +144,7 @@ def test_bursts_of_testpmd_are_those_of_top(testpmd, trace):
 
 def test_latency(plugin, closing, trace, tmp_path):
     known = closing(Known(plugin))
-    it = trace(known, "latency", "--json", "--duration", "60s")
+    it = trace(known, "latency", "--json", "--duration", "1h")
     stays = known.send([5000, 20000, 100000], rounds=50, log=tmp_path / "log")
     doc = it.json()
     (row,) = doc["queues"]
@@ -160,7 +160,7 @@ def test_latency(plugin, closing, trace, tmp_path):
 
 
 def test_losses_of_a_recording(app, record, trace):
-    it = trace(app, "drops", "--json", "--duration", "60s")
+    it = trace(app, "drops", "--json", "--duration", "1h")
     recorder = record(app, "--buffer", "64K", "--fail-on-loss")
     freeze(recorder.proc.pid)
     app.rx(n=20000, len=200)
@@ -187,7 +187,7 @@ def test_tasks_that_took_the_cpu(testpmd, trace, hog):
     """In gaps between polls, and whenever the thread did not have the CPU."""
     pmd = testpmd("net_ring0")
     pmd.start()
-    gaps, off_cpu = (trace(pmd, "gaps", "--json", "--duration", "60s", *more) for more in ([], ["--off-cpu"]))
+    gaps, off_cpu = (trace(pmd, "gaps", "--json", "--duration", "1h", *more) for more in ([], ["--off-cpu"]))
     hog(1).kill()
     for it, key in ((gaps, "long"), (off_cpu, "taken")):
         (thread,) = it.json()["threads"]
@@ -212,7 +212,7 @@ def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog):
     pmd = testpmd("net_ring0")
     pmd.start()
     traces = [
-        (trace(pmd, "gaps", "--json", "--duration", "60s", *more), key)
+        (trace(pmd, "gaps", "--json", "--duration", "1h", *more), key)
         for more, key in (([], "long"), (["--off-cpu"], "taken"))
     ]
     (tid,) = [task for task, name in of_tasks(pmd.pid, "comm").items() if "worker" in name]
@@ -245,7 +245,7 @@ def test_programs_of_one_name_are_two_rows(testpmd, trace, hog):
     reach the terminal."""
     pmd = testpmd("net_ring0")
     pmd.start()
-    args = ["gaps", "--duration", "60s", "--off-cpu"]
+    args = ["gaps", "--duration", "1h", "--off-cpu"]
     it, people = trace(pmd, *args, "--json"), trace(pmd, *args)
     name = "rt-\033[31m\u00f6"
     hogs = [hog(1, name=name), hog(1, name=name)]
@@ -265,7 +265,7 @@ def test_programs_of_one_name_are_two_rows(testpmd, trace, hog):
 
 @pytest.mark.usefixtures("first_pids")
 def test_a_known_gap(app, trace):
-    it = trace(app, "gaps", "--json", "--long", "20ms", "--duration", "60s")
+    it = trace(app, "gaps", "--json", "--long", "20ms", "--duration", "1h")
     first = app.rx(n=1)[2]
     freeze(app.proc.pid)
     until(lambda: "State:\tT" in Path(f"/proc/{app.pid}/status").read_text(), what="it stands")
@@ -308,8 +308,8 @@ def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, 
     output = only(json.loads(check([RINGTAP, "trace", "list", "--json", pmd.prefix])))
     assert "rx_burst" in events_of(output, probe_object(inner / plugin.name))
     assert Path(f"/proc/{output['pid']}/comm").read_text() == "dpdk-testpmd\n"
-    it = trace(pmd, "burst", "--json", "--duration", "60s")
-    off_cpu = trace(pmd, "gaps", "--off-cpu", "--json", "--duration", "60s")
+    it = trace(pmd, "burst", "--json", "--duration", "1h")
+    off_cpu = trace(pmd, "gaps", "--off-cpu", "--json", "--duration", "1h")
     pmd.start("start tx_first")
     hog(1).kill()
     threads = off_cpu.json()["threads"]  # the main thread has emptied the queues before
@@ -447,7 +447,7 @@ def test_own_program(app, plugin, trace, closing):
     ids=["burst", "latency", "own"],
 )
 def test_nothing_is_left_behind(app, plugin, trace, what, number):
-    it = trace(app, *what, *(["--duration", "60s"] if what[0] != "-e" else []))
+    it = trace(app, *what, *(["--duration", "1h"] if what[0] != "-e" else []))
     assert app.one("callbacks 0") >= 2
     assert semaphores(app, probe_object(plugin)) == {int(what[0] == "latency")}
     assert set(bytes_at_sites(app, probe_object(plugin))) != {NOP}
@@ -479,11 +479,11 @@ def ended_during_the_start(app, plugin, closing, number):
 
 def test_early_ends(app, plugin, trace, closing):
     """The end of bpftrace, of the command during its start, of the application."""
-    bpftrace_is_killed(app, plugin, trace, "burst", "--duration", "60s")
+    bpftrace_is_killed(app, plugin, trace, "burst", "--duration", "1h")
     bpftrace_is_killed(app, plugin, trace, "-e", "BEGIN {}")
     for number in (signal.SIGINT, signal.SIGKILL):
         ended_during_the_start(app, plugin, closing, number)
-    it = trace(app, "burst", "--json", "--duration", "60s")
+    it = trace(app, "burst", "--json", "--duration", "1h")
     app.rx(n=100, burst=32)
     app.proc.kill()
     doc = it.json(None)
