@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Records an unmodified testpmd: two ports, no NIC, no huge pages. With --incident a flight recorder waits for a stall of
-# testpmd, which this causes, and shows the thread and the packets around it.
+# Records an unmodified testpmd: two ports, no NIC, no huge pages; then one with huge pages, where they are, beside dpdk-dumpcap,
+# which needs them. With --incident a flight recorder waits for a stall of testpmd, which this causes, and shows the thread and
+# the packets around it.
 # usage: demo.sh [--incident] BUILD_FOLDER | --installed
 set -eu
 
@@ -31,14 +32,22 @@ fi
 
 work=
 pmd=
+stop_testpmd() {
+	exec 9>&- # testpmd ends at the end of its input
+	[ -n "$pmd" ] || return 0
+	kill "$pmd" 2>/dev/null || true
+	wait "$pmd" 2>/dev/null || true
+	pmd=
+	# Files of huge pages, which EAL leaves for its next start.
+	sed -n 's/^[^ ]* \([^ ]*\) hugetlbfs .*/\1/p' /proc/mounts | while read -r pages; do
+		rm -f "$pages/$name"map_*
+	done
+}
+
 clean() {
 	trap - EXIT INT TERM
 	[ -z "${recorder:-}" ] || kill "$recorder" 2>/dev/null || true
-	exec 9>&- # testpmd ends at the end of its input
-	if [ -n "$pmd" ]; then
-		kill "$pmd" 2>/dev/null || true
-		wait "$pmd" 2>/dev/null || true
-	fi
+	stop_testpmd
 	[ -z "$work" ] || rm -rf "$work"
 	rm -rf "${runtime:?}/$name"
 }
@@ -66,10 +75,11 @@ private_folder() {
 	return 1
 }
 
-start_testpmd() {
+start_testpmd() { # start_testpmd [EAL_OPTION...]
+	rm -f "$work/stdin"
 	mkfifo "$work/stdin"
 	# Line-buffered, so that its log is always complete.
-	stdbuf -oL dpdk-testpmd --no-huge -m 256 --no-pci --file-prefix "$name" -l 0,1 -d "$plugin" \
+	stdbuf -oL dpdk-testpmd "$@" -m 256 --no-pci --file-prefix "$name" -l 0,1 -d "$plugin" \
 		--vdev net_ring0 --vdev net_ring1 -- \
 		-i --no-mlockall --total-num-mbufs=4096 --txonly-multi-flow --forward-mode=io \
 		<"$work/stdin" >"$work/testpmd.log" 2>&1 &
@@ -94,6 +104,28 @@ title() {
 	printf '\n==== %s\n' "$*"
 }
 
+# dpdk-dumpcap captures nothing without testpmd's drivers, in the order in which testpmd loads them: mempools name their
+# operations by it. CPU 0 gives it an lcore that does not poll.
+beside_dumpcap() {
+	command -v dpdk-dumpcap >/dev/null || return 0
+	free=$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages 2>/dev/null || echo 0)
+	if [ "$(id -u)" != 0 ] || [ "$free" -lt 192 ]; then
+		title 'dpdk-dumpcap is left out: it needs root, and 192 free huge pages of 2 MiB'
+		return
+	fi
+	title 'Beside dpdk-dumpcap: one after the other, three seconds each, on a testpmd with huge pages'
+	stop_testpmd
+	start_testpmd
+	wait_for_traffic
+	"$ringtap" record -i "$name:" -a duration:3 -w /dev/null >"$work/record.log" 2>&1
+	drivers=$(ldd "$(command -v dpdk-testpmd)" | sed -nE 's/.* => (.*librte_(bus|common|crypto|mempool|net)_.*) \(.*/\1/p')
+	env LD_PRELOAD="$(echo $drivers)" timeout 60 taskset -c 0 dpdk-dumpcap --file-prefix "$name" -q -i 0 -i 1 -a duration:3 \
+		-w /dev/null >"$work/dumpcap.log" 2>&1 || true
+	sed -n 's/^written.*, \(.*packets\/s\).*/ringtap       \1/p' "$work/record.log"
+	sed -n 's|.*interface.*: \([0-9]*\)/\([0-9]*\).*|\1 \2|p' "$work/dumpcap.log" |
+		awk '{n += $1 - $2; lost += $2} END {printf "dpdk-dumpcap  %.1f M packets/s, and %.1f M/s for which it had no room\n", n / 3e6, lost / 3e6}'
+}
+
 work=$(private_folder)
 if [ -n "$build" ] && exposed "$(dirname "$plugin")"; then
 	mkdir "$work/ringtap"
@@ -104,7 +136,7 @@ fi
 rm -f "$out"
 
 title "An unmodified dpdk-testpmd, started with: -d $plugin"
-start_testpmd
+start_testpmd --no-huge
 wait_for_traffic
 "$ringtap" list "$name"
 
@@ -155,4 +187,5 @@ fi
 if command -v tshark >/dev/null; then
 	tshark -r "$out" -c 4 2>/dev/null
 fi
+beside_dumpcap
 title "Done. To open the file: wireshark $out"
