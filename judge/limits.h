@@ -42,6 +42,9 @@
 #define LIMIT_ASLEEP 0.5
 /* A thread that has not polled for so long has stopped: queues of any length are full by then. */
 #define LIMIT_HUNG_NS 1000000000u
+/* Packets were late by as much, even where nothing was lost. Threads that serve more than their
+ * ports take some milliseconds for that. */
+#define LIMIT_STALL_NS 100000000u
 /* Gaps count only where the thread was runnable all the time. The kernel's counts may lag by some
  * ticks in half a second. */
 #define LIMIT_NAPS    0.05

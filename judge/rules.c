@@ -93,6 +93,7 @@ static void judge_rest(const struct examination *e, struct diagnosis *d)
 	if (!isnan(busiest(e)))
 		verdict_add_evidence(
 			v, "the busiest thread works %.1f %% of its time", 100 * busiest(e));
+	stall_evidence(e, v);
 }
 
 static int compare(const void *a, const void *b)

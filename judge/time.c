@@ -90,25 +90,58 @@ static double missed_meanwhile(const struct examination *e, uint32_t thread)
 	return sum;
 }
 
+/* The longest gap of the interval, which comes first; NULL: none is known. */
+static const struct ringtap_gap *worst_gap(
+	const struct examination *e, const struct ringtap_thread_stats *t)
+{
+	for (uint32_t i = 0; i < t->gap_count; i++)
+		if (ringtap_thread_gap(t, i)->start_ns >= e->span.from->taken_ns)
+			return ringtap_thread_gap(t, i);
+	return NULL;
+}
+
+/* "392 ms at 07:09:01.254, with packets in hand" */
+#define GAP_LEN 80
+static const char *gap_text(char buf[GAP_LEN], const struct ringtap_gap *g)
+{
+	time_t s = (time_t)(g->start_ns / NS_PER_S);
+	char clock[16], longest[FORMAT_LEN];
+	struct tm tm;
+
+	localtime_r(&s, &tm);
+	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
+	snprintf(buf, GAP_LEN, "%s at %s.%03u, %s", format_ns(longest, (double)g->ns), clock,
+		(unsigned)(g->start_ns / (NS_PER_S / 1000) % 1000),
+		g->packets ? "with packets in hand" : "with no work to do");
+	return buf;
+}
+
 static void worst_gap_evidence(
 	struct verdict *v, const struct examination *e, const struct ringtap_thread_stats *t)
 {
-	for (uint32_t i = 0; i < t->gap_count; i++) {
-		const struct ringtap_gap *g = ringtap_thread_gap(t, i);
-		time_t s = (time_t)(g->start_ns / NS_PER_S);
-		char clock[16], longest[FORMAT_LEN];
-		struct tm tm;
+	const struct ringtap_gap *g = worst_gap(e, t);
+	char text[GAP_LEN];
 
-		if (g->start_ns < e->span.from->taken_ns)
+	if (g)
+		verdict_add_evidence(v, "longest time between two polls: %s", gap_text(text, g));
+}
+
+void stall_evidence(const struct examination *e, struct verdict *v)
+{
+	const struct ringtap_gap *worst = NULL, *g;
+	char name[THREAD_NAME_LEN], text[GAP_LEN];
+
+	for (uint32_t i = 0; i < e->span.to->thread_count; i++) {
+		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(e->span.to, i);
+
+		g = thread_works(e, i) ? worst_gap(e, t) : NULL;
+		if (!g || g->ns < LIMIT_STALL_NS || (worst && g->ns <= worst->ns))
 			continue;
-		localtime_r(&s, &tm);
-		strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
-		verdict_add_evidence(v, "longest time between two polls: %s at %s.%03u, %s",
-			format_ns(longest, (double)g->ns), clock,
-			(unsigned)(g->start_ns / (NS_PER_S / 1000) % 1000),
-			g->packets ? "with packets in hand" : "with no work to do");
-		return; /* the longest comes first */
+		worst = g;
+		thread_name(name, t);
 	}
+	if (worst)
+		verdict_add_evidence(v, "%s did not poll for %s", name, gap_text(text, worst));
 }
 
 static const char preempted_advice[] =

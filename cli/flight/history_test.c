@@ -511,6 +511,15 @@ static void a_judgement_covers_the_snapshots_given(void **state)
 	d = history_judge(&f, 9, 10, &e);
 	assert_non_null(strstr(d->verdict[0].evidence[0], "; 3 packets, too few for a fault, are"));
 	free(d);
+	/* A process that is stopped for a while does not sleep by itself, but looks like it. */
+	app->s.gaps[0][0] = (struct ringtap_gap){
+		.start_ns = rt_now_ns(CLOCK_REALTIME), .ns = 393 * (NS_PER_S / 1000)};
+	app->s.threads[0].gap_count = 1;
+	step_for(NS_PER_S);
+	d = history_judge(&f, 10, 11, &e);
+	assert_string_equal(verdict_names[d->verdict[0].id], "healthy");
+	assert_non_null(strstr(d->verdict[0].evidence[2], "did not poll for 393 ms at "));
+	free(d);
 	f.history[10]->collectors &= ~(unsigned)RINGTAP_POLLS;
 	d = history_judge(&f, 9, 10, &e);
 	assert_string_equal(verdict_names[d->verdict[0].id], "not_counted");
