@@ -172,7 +172,7 @@ def test_without_the_token_there_is_nothing(browser, web):
 
 def test_packets_are_recorded_for_a_client(steady, web, tmp_path):
     server = web(args=("--allow-actions",))
-    stream = server.events()  # applications are watched while there is a client
+    stream = server.events(app=steady.prefix)  # applications are watched while there is a client
     while not any(panel.get("rows") for panel in next(stream)[1]["panels"]):
         pass
     path = f"/record?app={steady.prefix}&seconds=1&filter=arp"
