@@ -59,7 +59,7 @@ static unsigned mbufs = 960, samples = 500, next;
 
 static int set_up_lane(struct lane *l, size_t ring_size, uint32_t ids)
 {
-	struct rt_ring ring = {.own_ahead = ring_size > L2_BYTES,
+	struct rt_ring ring = {.own_ahead = ring_size > L2_BYTES ? RT_OWN_SMALL | RT_OWN_LARGE : 0,
 		.used = true,
 		.pub_order = l->pub_order,
 		.pub = &l->pub,

@@ -74,7 +74,7 @@ static int limit_flows(struct bench *b)
 /* Any thread gets the slot that it is given: all slots have the same ring, and one is used. */
 static int set_up(struct bench *b, size_t ring_size)
 {
-	struct rt_ring ring = {.own_ahead = ring_size > L2_BYTES,
+	struct rt_ring ring = {.own_ahead = ring_size > L2_BYTES ? RT_OWN_SMALL | RT_OWN_LARGE : 0,
 		.used = true,
 		.pub_order = b->pub_order,
 		.pub = &b->pub,

@@ -235,7 +235,8 @@ static int set_up(struct bench *b, size_t ring_size)
 	b->pool = bench_pool(b->mbufs);
 	if (!b->pkts || !b->pool)
 		return -ENOMEM;
-	b->ring = (struct rt_ring){.own_ahead = ring_size > L2_BYTES,
+	b->ring = (struct rt_ring){
+		.own_ahead = ring_size > L2_BYTES ? RT_OWN_SMALL | RT_OWN_LARGE : 0,
 		.pub_order = b->pub_order,
 		.pub = &b->pub,
 		.peer = &b->tail,

@@ -16,19 +16,19 @@
 struct rt_chunks;
 
 struct rt_ring {
-	uint8_t *chunk; /* the one that holds head */
-	uint64_t mask;  /* chunk_size - 1 */
-	uint64_t head;  /* bytes written, also those not yet published */
-	uint64_t limit; /* head must not pass it: the end of the chunk, less the guard; atomic */
-	uint64_t tail;  /* the last tail that was looked at */
-	bool own_ahead; /* ask for lines before they are written; a buffer in the L2 cache is slowed
-			   by it */
-	bool held;      /* its thread receives packets that are stamped before: it stays busy */
-	bool used;      /* announced to the reader: rt_session_begin_ring() */
-	uint8_t index;  /* index of its thread's slot */
-	uint16_t open;  /* index of the tap whose burst is being written, + 1; 0: none */
-	uint8_t bad_tail; /* the reader lied: the control thread ends the session; atomic */
-	bool gave_up;     /* on-full=wait timed out, and no room since */
+	uint8_t *chunk;    /* the one that holds head */
+	uint64_t mask;     /* chunk_size - 1 */
+	uint64_t head;     /* bytes written, also those not yet published */
+	uint64_t limit;    /* head must not pass it: the end of the chunk, less the guard; atomic */
+	uint64_t tail;     /* the last tail that was looked at */
+	uint8_t own_ahead; /* ask for lines before they are written: RT_OWN_* of
+			      probe/capture/own_trial.h; a buffer in the L2 cache is slowed by it */
+	bool held;         /* its thread receives packets that are stamped before: it stays busy */
+	bool used;         /* announced to the reader: rt_session_begin_ring() */
+	uint8_t index;     /* index of its thread's slot */
+	uint16_t open;     /* index of the tap whose burst is being written, + 1; 0: none */
+	uint8_t bad_tail;  /* the reader lied: the control thread ends the session; atomic */
+	bool gave_up;      /* on-full=wait timed out, and no room since */
 	uint64_t last_ns;
 	struct rt_seg_ring *pub;
 	const struct rt_seg_tail *peer; /* written by the reader: believe nothing */

@@ -330,15 +330,15 @@ RT_INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64
 }
 
 /* To request lines that the reader may still read would slow both. */
-RT_INLINE bool may_own_ahead(const struct rt_ring *r, const struct cursor *c)
+RT_INLINE bool may_own_ahead(const struct rt_ring *r, const struct cursor *c, uint8_t size)
 {
-	return r->own_ahead && c->end - c->at > 2 * OWN_AHEAD;
+	return r->own_ahead & size && c->end - c->at > 2 * OWN_AHEAD;
 }
 
 RT_INLINE void push_some(const struct rt_ring *r, struct cursor *c, const struct rt_tap *tap,
-	uint64_t ns, const bool ids, const bool wide)
+	uint64_t ns, uint8_t size, const bool ids, const bool wide)
 {
-	if (rt_likely(may_own_ahead(r, c)))
+	if (rt_likely(may_own_ahead(r, c, size)))
 		push_fast(c, tap, ns, OWN_AHEAD, ids, wide);
 	else
 		push_fast(c, tap, ns, 0, ids, wide);
@@ -347,7 +347,7 @@ RT_INLINE void push_some(const struct rt_ring *r, struct cursor *c, const struct
 RT_INLINE void push_runs(const struct rt_ring *r, struct cursor *c, const struct rt_tap *tap,
 	uint64_t ns, const bool hash, const bool ids, const bool wide)
 {
-	if (rt_likely(may_own_ahead(r, c)))
+	if (rt_likely(may_own_ahead(r, c, RT_OWN_SMALL)))
 		push_run(c, tap, ns, OWN_AHEAD, hash, ids, wide);
 	else
 		push_run(c, tap, ns, 0, hash, ids, wide);
@@ -384,8 +384,8 @@ RT_INLINE bool push_first(struct rt_ring *r, const struct rt_tap *tap, struct rt
 	return !*n;
 }
 
-RT_INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
-	uint64_t ns, const bool wide)
+RT_INLINE void push_all(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts,
+	unsigned n, uint64_t ns, uint8_t size, const bool wide)
 {
 	struct rt_seg_count *count = &r->counts[tap->index];
 	struct cursor c = {.pkts = pkts, .last = pkts + n};
@@ -399,9 +399,9 @@ RT_INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf
 		if (rt_unlikely(r->gaps && r->pending[tap->index]))
 			; /* the slow path records the gap */
 		else if (rt_unlikely(tap->ids))
-			push_some(r, &c, tap, ns, true, wide);
+			push_some(r, &c, tap, ns, size, true, wide);
 		else
-			push_some(r, &c, tap, ns, false, wide);
+			push_some(r, &c, tap, ns, size, false, wide);
 		rt_compiler_barrier(); /* the records are complete: see rt_epb_mend() */
 		r->head += (uint64_t)(c.at - start);
 		count->captured += (uint64_t)(c.pkts - from);
@@ -413,6 +413,21 @@ RT_INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf
 		}
 	}
 	count->bytes += c.bytes;
+}
+
+/* All packets of a burst count as large, or small, as its first one does. */
+RT_INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
+	uint64_t ns, const bool wide)
+{
+	bool large = n && RTE_MIN((*pkts)->pkt_len, tap->snaplen) >= RT_OWN_LARGE_MIN;
+	bool tried = large && r->own_ahead & RT_OWN_TRIAL;
+	uint64_t head = r->head, start = 0;
+
+	if (rt_unlikely(tried))
+		start = rt_own_start(r);
+	push_all(r, tap, pkts, n, ns, large ? RT_OWN_LARGE : RT_OWN_SMALL, wide);
+	if (rt_unlikely(tried))
+		rt_own_stop(r, start, head);
 }
 
 static __rte_noinline void push_generic_rest(struct rt_ring *r, const struct rt_tap *tap,

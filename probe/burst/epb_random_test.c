@@ -401,7 +401,7 @@ static void push_burst(enum rt_direction dir, uint64_t ns)
 	t.tap[dir].snaplen = random_snaplen();
 	t.tap[dir].ids = one_in(2) ? RT_IDS_ON : 0;
 	t.tap[dir].id_source = (uint64_t)(test_random() % 16) << RT_ID_SOURCE_SHIFT;
-	t.ring.own_ahead = one_in(2);
+	t.ring.own_ahead = (uint8_t)(one_in(2) ? test_random() % (2 * RT_OWN_TRIAL) : 0);
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t size = one_size ? len : random_size();
 		unsigned parts = chains && one_in(2) ? 1 + test_random() % SEGMENTS : 1;

@@ -83,7 +83,8 @@ int rt_chunks_init(struct rt_chunks *c, struct rt_ring *rings, uint8_t *data, ui
 	c->free = populated((count + WORD - 1) / WORD * sizeof(*c->free));
 	c->next = populated(count * sizeof(*c->next));
 	c->parts = populated(RT_MAX_RINGS * sizeof(*c->parts));
-	if (!c->free || !c->next || !c->parts) {
+	c->trials = populated(RT_MAX_RINGS * sizeof(*c->trials));
+	if (!c->free || !c->next || !c->parts || !c->trials) {
 		rt_chunks_free(c);
 		return -ENOMEM;
 	}
@@ -98,6 +99,7 @@ void rt_chunks_free(struct rt_chunks *c)
 	free(c->free);
 	free(c->next);
 	free(c->parts);
+	free(c->trials);
 	*c = (struct rt_chunks){0};
 }
 
@@ -405,6 +407,7 @@ bool rt_chunks_next(struct rt_ring *r)
 	r->head = (now + 1) << c->shift;
 	rt_compiler_barrier();
 	rt_chunks_mend(r);
+	rt_own_due(r);
 	return true;
 }
 

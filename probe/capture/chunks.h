@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "common/ring.h"
+#include "probe/capture/own_trial.h"
 #include "probe/hook/thread_set.h"
 
 /* By ring and by share of the buffer. */
@@ -54,7 +55,8 @@ struct rt_chunks {
 	uint32_t *next;      /* by chunk: the one that its ring wrote after it; atomic */
 	struct rt_ring *rings;
 	struct rt_chunks_part *parts;
-	struct rt_thread_set used; /* rings that a thread uses, or has used */
+	struct rt_own_trial *trials; /* by ring */
+	struct rt_thread_set used;   /* rings that a thread uses, or has used */
 };
 
 /* For count chunks of size bytes in data, as laid out by rt_shm_lay_out(), and RT_MAX_RINGS rings;

@@ -8,7 +8,7 @@
 #define WARM_BYTES   16384u /* twice the distance of the requests */
 #define SAMPLE_BYTES 1024u  /* a burst of less is none */
 #define BLOCK_COUNT  4u     /* samples of a block */
-/* The other way must be cheaper by one part of so many. */
+/* The other way must be cheaper by 1/MARGIN. */
 #define MARGIN 32u
 
 static struct rt_own_trial *trial_of(const struct rt_ring *r)

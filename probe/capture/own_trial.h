@@ -13,7 +13,7 @@
 
 /* Bits of struct rt_ring.own_ahead. A ring with none of the first two makes no trial. */
 #define RT_OWN_SMALL 1u /* asks for lines of small records */
-#define RT_OWN_LARGE 2u /* of large ones */
+#define RT_OWN_LARGE 2u /* and of large ones */
 #define RT_OWN_TRIAL 4u /* a trial runs */
 
 #define RT_OWN_LARGE_MIN 512u /* bytes captured of the burst's first packet */
@@ -28,9 +28,9 @@ struct rt_own_trial {
 	uint64_t next_ns;                 /* the next trial is not before this time of a burst */
 	uint64_t block;                   /* head where the block began */
 	uint8_t was;                      /* the ring's own_ahead before the trial */
-	uint8_t way;                      /* of this block: 1: asks */
+	uint8_t way;                      /* the way of this block; 1: asks */
 	uint8_t block_count;              /* samples of this block */
-	uint8_t count[2];                 /* of each way */
+	uint8_t count[2];                 /* samples of each way */
 	uint32_t cost[2][RT_OWN_SAMPLES]; /* cycles for 256 bytes, by way */
 };
 

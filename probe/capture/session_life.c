@@ -210,7 +210,9 @@ static void set_up_ring(struct rt_session *s, uint32_t i)
 	struct rt_ring *r = &s->rings[i];
 
 	*r = (struct rt_ring){
-		.own_ahead = s->chunks.window * s->chunks.size >= OWN_AHEAD_MIN,
+		.own_ahead = s->chunks.window * s->chunks.size >= OWN_AHEAD_MIN
+				     ? RT_OWN_SMALL | RT_OWN_LARGE
+				     : 0,
 		.index = (uint8_t)i,
 		.pub_order = &s->shm.orders[(size_t)i * s->shm.order_count],
 		.pub = &s->shm.rings[i],
