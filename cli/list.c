@@ -12,6 +12,7 @@
 #include "common/now.h"
 #include "counted/interfaces.h"
 #include "show/sheet.h"
+#include "target/hidden_vhost.h"
 #include "target/interfaces.h"
 #include "base/json.h"
 #include "measure/rates.h"
@@ -190,6 +191,12 @@ static struct counted_interfaces *own_interfaces(const struct app_view *v)
 	return c;
 }
 
+/* Devices that are not ports; NULL: none are known. */
+static const char *hidden(const struct app_view *v)
+{
+	return v->error || v->primary ? NULL : hidden_vhost(v->info.host_pid, v->list);
+}
+
 static void print_own_interfaces(const struct app_view *v)
 {
 	struct counted_interfaces *c = own_interfaces(v);
@@ -207,6 +214,7 @@ static void print_app(const struct app_view *v)
 		.left = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 7 | 1 << 8,
 		.cut = 1 << 1 | 1 << 2,
 		.dense = true};
+	const char *why = hidden(v);
 	char pid[48];
 
 	if (v->error) {
@@ -226,6 +234,8 @@ static void print_app(const struct app_view *v)
 		add_port(&t, ringtap_list_port(v->list, i));
 	sheet_end(&t, 0, stdout);
 	print_own_interfaces(v);
+	if (why)
+		text_wrapf(stdout, 4, "  %s", why);
 	for (size_t i = 0; i < v->session_count; i++) {
 		const struct ringtap_session_info *s = ringtap_list_session(v->list, i);
 		char size[FORMAT_LEN];
@@ -305,6 +315,7 @@ static json_t *app_json(const struct app_view *v, size_t number)
 	json_object_set_new(j, "ports", ports);
 	json_object_set_new(j, "sessions", sessions);
 	json_object_set_new(j, "own_interfaces", counted_interfaces_json(own));
+	json_object_set_new(j, "hidden", json_text(hidden(v)));
 	counted_interfaces_free(own);
 	return j;
 }

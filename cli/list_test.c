@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Output of `ringtap list` for applications that the tests make. */
+#include <fcntl.h>
 #include <jansson.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/util.h"
 #include "commands.h"
@@ -258,6 +262,51 @@ static void nothing_runs(void **state)
 	assert_non_null(strstr(message_last(), "looking for applications: Cannot allocate"));
 }
 
+/* This process is an application that contains the vhost library, whose thread it has. */
+static void devices_of_a_static_vhost_library_are_hidden(void **state)
+{
+	static const char why[] = "vhost ports are not visible";
+	struct ringtap_port_info two[2] = {ports[0], ports[1]};
+	void *map;
+	int fd;
+
+	test_apps.app[0].info.host_pid = (uint32_t)getpid();
+	test_apps.app[0].ports = two;
+	assert_int_equal(list("pmd"), STATUS_OK);
+	assert_null(strstr(printed, why));
+	assert_int_equal(list("--json pmd"), STATUS_OK);
+	assert_non_null(strstr(printed, "\"hidden\": null"));
+	assert_int_equal(prctl(PR_SET_NAME, "dpdk-vhost-evt"), 0);
+	assert_int_equal(list("pmd"), STATUS_OK);
+	assert_non_null(strstr(printed, why));
+	assert_int_equal(list("--json pmd"), STATUS_OK);
+	assert_non_null(strstr(printed, "\"hidden\": \"its vhost ports are not visible, as "));
+	/* net_vhost starts the thread as well; and calls by a plugin are diverted. */
+	for (unsigned i = 0; i < 2; i++) {
+		strcpy(two[1].driver, i ? "net_vhost" : "vhost-user");
+		assert_int_equal(list("pmd"), STATUS_OK);
+		assert_null(strstr(printed, why));
+	}
+	strcpy(two[1].driver, ports[1].driver);
+	test_folder_enter();
+	test_write("librte_vhost.so.99", "library", 7);
+	fd = open("librte_vhost.so.99", O_RDONLY);
+	map = mmap(NULL, 7, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(map, MAP_FAILED);
+	close(fd);
+	assert_int_equal(list("pmd"), STATUS_OK);
+	assert_null(strstr(printed, why));
+	munmap(map, 7);
+	test_folder_leave();
+	assert_int_equal(prctl(PR_SET_NAME, "vhost-events"), 0); /* before 23.11 */
+	assert_int_equal(list("pmd"), STATUS_OK);
+	assert_non_null(strstr(printed, why));
+	test_apps.app[0].info.host_pid = 0; /* not visible from here */
+	assert_int_equal(list("pmd"), STATUS_OK);
+	assert_null(strstr(printed, why));
+	assert_int_equal(prctl(PR_SET_NAME, "list_test"), 0);
+}
+
 static void as_json(void **state)
 {
 	json_t *doc, *app, *port, *session;
@@ -347,6 +396,7 @@ int main(void)
 		with_apps(primary_means_its_secondaries),
 		with_apps(namesakes_are_told_apart),
 		with_apps(nothing_runs),
+		with_apps(devices_of_a_static_vhost_library_are_hidden),
 		with_apps(as_json),
 		with_apps(stopped_applications_are_marked),
 		with_apps(other_users_have_three_seconds_in_all),

@@ -89,6 +89,8 @@ enum rt_stamps {
 	RT_STAMPS_TIME, /* CLOCK_REALTIME: always used */
 };
 
+#define RT_VHOST_DRIVER "vhost-user" /* the driver of ports that the vhost library has */
+
 struct rt_msg_port {
 	char name[RT_NAME_LEN];
 	char driver[RT_NAME_LEN];

@@ -20,7 +20,8 @@ static int check_port(const struct fates_session *s)
 		return 0;
 	list = target_ports(s->app.dir);
 	if (list && !target_has_port(list, s->app.ports[0])) {
-		print_no_port(s->command, s->app.name, s->app.ports[0], list);
+		print_no_port(s->command, s->app.name, target_pid(s->app.apps, s->app.dir),
+			s->app.ports[0], list);
 		ret = -ENODEV;
 	}
 	ringtap_list_free(list);

@@ -13,6 +13,8 @@
 static const char *const servers[] = {"telemetry-v2", "dpdk-telemet-v2", NULL};
 static const char *const interrupts[] = {"eal-intr-thread", "dpdk-intr", NULL};
 static const char *const others[] = {"rte_mp_handle", "dpdk-mp-msg", NULL};
+static const char *const vhost[] = {
+	"vhost-events", "dpdk-vhost-evt", "vduse-events", "dpdk-vduse-evt", NULL};
 
 static bool is_one_of(const char *name, const char *const *names)
 {
@@ -146,4 +148,9 @@ bool rt_has_eal(pid_t pid)
 {
 	return rt_has_telemetry(pid) || each(pid, is_named, (void *)(uintptr_t)interrupts) ||
 	       each(pid, is_named, (void *)(uintptr_t)others);
+}
+
+bool rt_has_vhost(pid_t pid)
+{
+	return each(pid, is_named, (void *)(uintptr_t)vhost);
 }

@@ -27,5 +27,7 @@ int rt_idle_again(pid_t pid, const struct rt_idle *idle);
  * EAL makes. */
 bool rt_has_telemetry(pid_t pid);
 bool rt_has_eal(pid_t pid);
+/* Whether a thread has the name of the one that the vhost library starts with its first socket. */
+bool rt_has_vhost(pid_t pid);
 
 #endif

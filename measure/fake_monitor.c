@@ -283,6 +283,7 @@ int ringtap_monitor_switch(struct ringtap_monitor *mon, const struct ringtap_mon
 int ringtap_monitor_app(const struct ringtap_monitor *mon, struct ringtap_app_info *out)
 {
 	out->pid = mon->app->pid;
+	out->host_pid = mon->app->host_pid;
 	snprintf(out->program, sizeof(out->program), "testpmd");
 	snprintf(out->dpdk, sizeof(out->dpdk), "DPDK 22.11.5");
 	snprintf(out->probe, sizeof(out->probe), "0.1.0");

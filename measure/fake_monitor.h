@@ -30,7 +30,7 @@ struct fake_stats {
 
 struct fake_app {
 	const char *name, *dir;
-	uint32_t pid;
+	uint32_t pid, host_pid;          /* host_pid: 0: not visible */
 	bool foreign, secondary, absent; /* absent: it is not found */
 	size_t primary;                  /* index */
 	/* Attaching: the error, its reason, and the time that an attempt takes. */

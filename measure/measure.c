@@ -50,7 +50,7 @@ static int begin(struct measure *m)
 	missing = one_app_missing(&m->app, m->first);
 	if (missing) {
 		ports = target_ports(m->app.dir);
-		print_no_port(m->options->command, m->app.name, missing, ports);
+		print_no_port(m->options->command, m->app.name, m->info.host_pid, missing, ports);
 		ringtap_list_free(ports);
 		return STATUS_FAILED;
 	}

@@ -37,6 +37,7 @@ static struct ringtap_port_info *ports_of(const struct ringtap_snapshot *f, size
 		to->port_id = p->port_id;
 		snprintf(to->name, sizeof(to->name), "%s", p->name);
 		snprintf(to->device, sizeof(to->device), "%s", p->device);
+		snprintf(to->driver, sizeof(to->driver), "%s", p->driver);
 		++*count;
 	}
 	return ports;
@@ -53,7 +54,7 @@ static int check_ports(const char *command, const struct watched *a)
 	for (size_t k = 0; ports && k < a->port_count; k++) {
 		if (target_has_port(&list, a->ports[k]))
 			continue;
-		print_no_port(command, a->name, a->ports[k], &list);
+		print_no_port(command, a->name, a->info.host_pid, a->ports[k], &list);
 		status = STATUS_FAILED;
 	}
 	free(ports);

@@ -79,7 +79,7 @@ static int check_queues(const struct targets *t, const struct capture_config *cf
 	return c.any ? 0 : -ENODEV;
 }
 
-static void print_error(const struct capture_config *cfg, const struct target *t,
+static void print_error(const struct capture_config *cfg, uint32_t pid, const struct target *t,
 	struct ringtap_capture *cap, int error)
 {
 	struct ringtap_list *list = error == -ENODEV ? target_ports(t->dir) : NULL;
@@ -90,7 +90,7 @@ static void print_error(const struct capture_config *cfg, const struct target *t
 		if (t->ports[i].port && !target_has_port(list, t->ports[i].port))
 			missing = t->ports[i].port;
 	if (missing)
-		print_no_port(cfg->command, t->name, missing, list);
+		print_no_port(cfg->command, t->name, pid, missing, list);
 	else
 		print_not_attached(cfg->command, t->name, error, ringtap_capture_error(cap));
 	ringtap_list_free(list);
@@ -113,7 +113,7 @@ int targets_attach(struct targets *t, const struct capture_config *cfg, struct r
 		ret = ringtap_capture_attach(
 			cap, one->dir, one->ports, one->port_count, &cfg->options);
 		if (ret)
-			print_error(cfg, one, cap, ret);
+			print_error(cfg, target_pid(t->apps, one->dir), one, cap, ret);
 		/* It may have ended by now. */
 		if (ret && one->implied) {
 			leave_out(t, i--);

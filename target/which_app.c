@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "base/util.h"
 #include "common/in_root.h"
+#include "hidden_vhost.h"
 #include "inject/processes.h"
 #include "which_app.h"
 
@@ -321,10 +322,19 @@ int target_find(const char *command, const struct ringtap_apps *apps, const char
 	return *app < 0 ? -ENOENT : 0;
 }
 
-void print_no_port(
-	const char *command, const char *app, const char *port, const struct ringtap_list *list)
+uint32_t target_pid(const struct ringtap_apps *apps, const char *dir)
+{
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++)
+		if (ringtap_apps_dir(apps, i) == dir)
+			return ringtap_apps_pid(apps, i);
+	return 0;
+}
+
+void print_no_port(const char *command, const char *app, uint32_t pid, const char *port,
+	const struct ringtap_list *list)
 {
 	char ports[1024] = "", there[1040];
+	const char *hidden = hidden_vhost(pid, list);
 	struct nearest n;
 
 	nearest_begin(&n, port, strlen(port));
@@ -341,8 +351,8 @@ void print_no_port(
 			      "kernel; 'ringtap host %s' captures on it",
 			command, app, port, port);
 	else if (list)
-		message_print("%s: application '%s' has no port '%s'; %s", command, app, port,
-			nearest_advice(&n, there));
+		message_print("%s: application '%s' has no port '%s'; %s%s%s", command, app, port,
+			nearest_advice(&n, there), hidden ? "; " : "", hidden ? hidden : "");
 	else
 		message_print(
 			"%s: application '%s' has no port '%s'; 'ringtap list' shows what there is",

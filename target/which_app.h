@@ -64,9 +64,11 @@ int address_open(const char *dir, int flags);
 /* Says, as command, why attaching to an application failed, and what to do. why: what the library
  * says, NULL or "": nothing. */
 void print_not_attached(const char *command, const char *app, int error, const char *why);
-/* Says, as command, that an application has no such port, and which ones it has. list: those, NULL
- * if it does not answer. */
-void print_no_port(
-	const char *command, const char *app, const char *port, const struct ringtap_list *list);
+/* The process id of the application with this address, which is one of the list; 0: unknown. */
+uint32_t target_pid(const struct ringtap_apps *apps, const char *dir);
+/* Says, as command, that an application has no such port, and which ones it has. pid: its process;
+ * 0: unknown. list: its ports, NULL if it does not answer. */
+void print_no_port(const char *command, const char *app, uint32_t pid, const char *port,
+	const struct ringtap_list *list);
 
 #endif

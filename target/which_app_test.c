@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -231,6 +232,36 @@ static void without_a_name_the_only_application_is_meant(void **state)
 	assert_found(":p7", false, 0, "p7"); /* attaching says which ports there are */
 }
 
+/* This process is the application: see list_test.c. */
+static void a_port_may_be_a_hidden_device(void **state)
+{
+	static const struct ringtap_port_info vm0 = {.name = "vm0", .driver = "vhost-user"};
+	struct ringtap_apps *apps;
+	struct ringtap_list *list;
+
+	assert_int_equal(ringtap_apps_find(&apps), 0);
+	assert_int_equal(target_pid(apps, test_apps.app[1].dir), 12);
+	assert_int_equal(target_pid(apps, "another"), 0);
+	ringtap_apps_free(apps);
+	list = target_ports(test_apps.app[0].dir);
+	print_no_port("record", "pmd", (uint32_t)getpid(), "vm0", list);
+	assert_string_equal(
+		message_last(), "record: application 'pmd' has no port 'vm0'; there is p0");
+	assert_int_equal(prctl(PR_SET_NAME, "vhost-events"), 0);
+	print_no_port("record", "pmd", (uint32_t)getpid(), "vm0", list);
+	assert_string_equal(message_last(),
+		"record: application 'pmd' has no port 'vm0'; there is p0; its vhost ports are not "
+		"visible, as the program contains DPDK's vhost library: only calls between files "
+		"can be diverted");
+	ringtap_list_free(list);
+	test_apps.app[0].ports = &vm0;
+	list = target_ports(test_apps.app[0].dir);
+	print_no_port("record", "pmd", (uint32_t)getpid(), "other", list);
+	assert_null(strstr(message_last(), "not visible"));
+	ringtap_list_free(list);
+	assert_int_equal(prctl(PR_SET_NAME, "which_app_test"), 0);
+}
+
 static void words_with_ports_are_split(void **state)
 {
 	struct target_candidates others;
@@ -280,6 +311,7 @@ int main(void)
 		with_apps(what_was_skipped_is_named),
 		with_apps(an_application_that_starts_is_tried_again),
 		with_apps(without_a_name_the_only_application_is_meant),
+		with_apps(a_port_may_be_a_hidden_device),
 		with_apps(words_with_ports_are_split),
 		with_apps(words_that_are_too_long_or_empty_mean_nothing),
 	};

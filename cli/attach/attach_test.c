@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `ringtap attach` and `ringtap detach`, with applications that the tests make. */
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/signals.h"
@@ -67,6 +68,24 @@ static void probe_is_loaded(void **state)
 	assert_string_equal(test_apps.dpdk, "DPDK 22.11.7");
 	assert_string_equal(test_apps.asked, "/info");
 	assert_string_equal(message_last(), "nothing");
+}
+
+/* This process is the application: see list_test.c. */
+static void devices_of_a_static_vhost_library_are_noted(void **state)
+{
+	static const struct ringtap_port_info port = {.name = "nv", .driver = "net_vhost"};
+	static const char why[] = "\nNote: its vhost ports are not visible";
+
+	test_apps.app[0].pid = (uint32_t)getpid();
+	for (unsigned i = 0; i < 3; i++) {
+		test_apps.app[0].error = -EPROTONOSUPPORT;
+		assert_int_equal(prctl(PR_SET_NAME, i ? "vhost-events" : "attach_test"), 0);
+		test_apps.app[0].ports = &port;
+		test_apps.app[0].port_count = i == 2;
+		assert_int_equal(run(&cmd_attach, "pmd"), STATUS_OK);
+		assert_int_equal(strstr(printed, why) != NULL, i == 1);
+	}
+	assert_int_equal(prctl(PR_SET_NAME, "attach_test"), 0);
 }
 
 static void version_may_be_unknown(void **state)
@@ -354,6 +373,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_apps(probe_is_loaded),
+		with_apps(devices_of_a_static_vhost_library_are_noted),
 		with_apps(version_may_be_unknown),
 		with_apps(program_name_means_its_only_process),
 		with_apps(wait_leaves_a_process_alone_that_starts),

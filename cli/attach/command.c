@@ -8,6 +8,8 @@
 #include "base/util.h"
 #include "target/app_wait.h"
 #include "target/attach_app.h"
+#include "target/hidden_vhost.h"
+#include "target/which_app.h"
 #include "cli/commands.h"
 #include "pauses.h"
 
@@ -88,6 +90,16 @@ static int report_json(const struct attach_options *c, const struct attach_targe
 	return c->wait ? json_print_line(document, stdout) : json_print(document, stdout);
 }
 
+static void print_hidden(const struct attach_target *t)
+{
+	const char *why = hidden_vhost((uint32_t)t->pid, NULL);
+	struct ringtap_list *list = why && t->dir ? target_ports(t->dir) : NULL;
+
+	if (why && hidden_vhost((uint32_t)t->pid, list))
+		text_wrapf(stdout, 2, "Note: %s", why);
+	ringtap_list_free(list);
+}
+
 /* Prints the result of an attach. ns: its time; 0: the probe was there. 0 or -errno. */
 static int report(const struct attach_options *c, const struct attach_target *t, uint64_t ns,
 	const struct pauses *p)
@@ -104,6 +116,7 @@ static int report(const struct attach_options *c, const struct attach_target *t,
 		format_ns(time, (double)ns),
 		t->dir ? "" : "; its runtime folder is not visible here");
 	pauses_print(p, stdout);
+	print_hidden(t);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "base/signals.h"
 #include "base/util.h"
 #include "counted/interfaces.h"
+#include "target/hidden_vhost.h"
 #include "packets.h"
 #include "watch.h"
 
@@ -184,6 +185,20 @@ static void add_outside(const struct examination *e, const struct examined *p, s
 	}
 }
 
+static void add_hidden(const struct examination *e, struct diagnosis *d)
+{
+	const char *why = e->app->secondary ? NULL : hidden_vhost(e->app->info.host_pid, NULL);
+
+	for (uint32_t i = 0; i < e->span.to->port_count; i++)
+		if (hidden_vhost_is_port(ringtap_snapshot_port(e->span.to, i)->driver))
+			why = NULL;
+	if (why)
+		verdict_add_evidence(
+			verdict_add(d, VERDICT_OUTSIDE, GRADE_NOTE, 0,
+				"Link it with DPDK's shared libraries, or use ports of net_vhost"),
+			"%s", why);
+}
+
 static void judge(const struct watched *a, const struct examined *p,
 	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx)
 {
@@ -208,6 +223,8 @@ static void judge(const struct watched *a, const struct examined *p,
 	examination_read_kernel(&e);
 	diagnose(&e, d);
 	add_outside(&e, p, d);
+	if (!a->ended)
+		add_hidden(&e, d);
 	take(ctx, &e, d);
 	free(e.kernel);
 	ringtap_snapshot_free(samples);

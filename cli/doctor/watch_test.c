@@ -5,7 +5,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/test_command.h"
 #include "base/test_util.h"
@@ -320,6 +322,26 @@ static void one_of_two_ends(void **state)
 	assert_printed(STATUS_OK, "other, watched for 10.0 s:", "app: the application has ended\n");
 }
 
+/* This process is the application: see list_test.c. */
+static void devices_of_a_static_vhost_library_are_hidden(void **state)
+{
+	static const char title[] = "note: interfaces without a port of DPDK";
+
+	app->host_pid = (uint32_t)getpid();
+	run("app");
+	assert_null(strstr(o.out, title));
+	test_output_free(&o);
+	assert_int_equal(prctl(PR_SET_NAME, "vhost-events"), 0);
+	run("app");
+	assert_non_null(strstr(o.out, title));
+	assert_printed(STATUS_OK, "its vhost ports are not visible", "");
+	snprintf(app->s.ports[1].driver, RINGTAP_NAME_LEN, "vhost-user");
+	run("app");
+	assert_null(strstr(o.out, title));
+	test_output_free(&o);
+	assert_int_equal(prctl(PR_SET_NAME, "watch_test"), 0);
+}
+
 static void damaged_statistics(void **state)
 {
 	app->read_error = -EBADMSG;
@@ -417,6 +439,7 @@ int main(void)
 		CASE(interrupted_later),
 		CASE(interrupted_while_addresses_are_sampled),
 		CASE(the_application_ends),
+		CASE(devices_of_a_static_vhost_library_are_hidden),
 		CASE(one_of_two_ends),
 		CASE(damaged_statistics),
 		CASE(no_application),

@@ -55,7 +55,7 @@ static bool has_port(const struct trace *t, struct ringtap_conn *conn)
 		return true; /* the next step reports it */
 	found = target_has_port(list, t->app.ports[0]);
 	if (!found)
-		print_no_port("trace", t->app.name, t->app.ports[0], list);
+		print_no_port("trace", t->app.name, t->info.host_pid, t->app.ports[0], list);
 	ringtap_list_free(list);
 	return found;
 }

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A program that passes packets to a guest by the asynchronous functions of the vhost library."""
 
+import json
 import struct
 
 import pytest
 from harness import pcapng
+from harness.documents import only
 from harness.ovs import Guest
-from harness.paths import BUILD, private_folder
+from harness.paths import BUILD, RINGTAP, private_folder
 from harness.play import Play
-from harness.proc import until
-from harness.ringtap import frames_of
+from harness.proc import check, run, until
+from harness.ringtap import FAILED, frames_of, listing
 
 PACKETS = 3000
 CONNECTED, SUBMITTED, REFUSED, COMPLETED, RECEIVED = range(5)  # answer of e2e/apps/rt_dma.c
@@ -49,3 +51,32 @@ def test_packets_that_a_dma_device_copies(plugin, closing, record, devargs):
     for direction in (pcapng.TX, pcapng.RX):
         assert frames_of(file, interface.name, direction) == sent
     assert not pcapng.stat(interface, pcapng.LOST)
+
+
+HIDDEN = "its vhost ports are not visible, as the program contains DPDK's vhost library"
+
+
+def hidden(app):
+    (entry,) = [a for a in listing() if a["name"] == app.prefix]
+    return entry["hidden"]
+
+
+def test_a_program_that_contains_the_vhost_library_has_hidden_ports(plugin, closing):
+    """Which list, doctor and refusals say; not of a program that loads it, nor of one without devices of it."""
+    if not (BUILD / "e2e" / "rt_dma_static").exists():
+        pytest.skip("no static DPDK with vhost 22.07")
+    eal = ["--vdev", "dma_skeleton0", "--", private_folder() / "guest.sock"]
+    static, shared = (closing(Play(plugin, program=name, eal=eal)) for name in ("rt_dma_static", "rt_dma"))
+    without = closing(Play(plugin, program="rt_play_static"))
+    assert hidden(static).startswith(HIDDEN)
+    assert hidden(shared) is None and hidden(without) is None
+    texts = {app: " ".join(check([RINGTAP, "list", app.prefix]).split()) for app in (static, shared, without)}
+    assert [HIDDEN in texts[app] for app in (static, shared, without)] == [True, False, False]
+    done = run([RINGTAP, "record", "-i", f"{static.prefix}:vm0", "-w", "/dev/null"])
+    assert done.returncode == FAILED
+    assert f"has no port 'vm0'; there is none; {HIDDEN}" in done.stderr
+    for app in (static, shared):
+        report = only(json.loads(run([RINGTAP, "doctor", "--duration", "1s", "--json", app.prefix]).stdout))
+        notes = [v for v in report["verdicts"] if v["verdict"] == "outside_dpdk"]
+        assert len(notes) == (app is static)
+    assert notes == []

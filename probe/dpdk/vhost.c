@@ -12,7 +12,6 @@
 #include "vhost.h"
 
 #define PATH_SIZE 108 /* as in struct sockaddr_un */
-#define DRIVER    "vhost-user"
 #define IMPORTS   6
 
 /* Not in all applications, and not in all packages of headers. Their prototypes are the same from
@@ -349,6 +348,6 @@ int rt_vhost_describe(uint16_t id, struct rt_msg_port *out)
 		.nb_rx_queues = rt_load(&p->pairs),
 		.nb_tx_queues = rt_load(&p->pairs),
 		.link_up = current_round - rt_load(&p->round) <= 1};
-	rt_str_set(out->driver, sizeof(out->driver), DRIVER);
+	rt_str_set(out->driver, sizeof(out->driver), RT_VHOST_DRIVER);
 	return rt_vhost_name(id, out->name);
 }
