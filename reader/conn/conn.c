@@ -317,6 +317,7 @@ static int take_ports(struct ringtap_conn *c, int len, struct ringtap_list *list
 		rt_str_set(o->device, sizeof(o->device),
 			(rt_terminate(p.name, sizeof(p.name)), p.name));
 		rt_switch_name(c, p.port_id, o->device, o->name);
+		rt_switch_link(c, p.port_id, o->device, &o->link_up, &o->link_mbps);
 		rt_str_set(o->driver, sizeof(o->driver),
 			(rt_terminate(p.driver, sizeof(p.driver)), p.driver));
 		memcpy(o->mac, p.mac, sizeof(o->mac));

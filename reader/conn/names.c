@@ -25,6 +25,7 @@
 
 #define PROGRAM  "ovs-vswitchd"
 #define FRESH_NS 100000000ull
+#define LINK_NS  900000000ull
 #define REST     20  /* times the last query */
 #define LIVE_MS  100 /* during a capture: 256 MiB hold 200 ms at 10 Gbit/s */
 
@@ -58,7 +59,7 @@ static json_t *query(const struct ucred *peer, const char *path, int within_ms)
 {
 #define SELECT(type)                                                                      \
 	",{\"op\":\"select\",\"table\":\"Interface\",\"where\":[[\"type\",\"==\",\"" type \
-	"\"]],\"columns\":[\"name\",\"options\",\"status\"]}"
+	"\"]],\"columns\":[\"name\",\"options\",\"status\",\"link_state\",\"link_speed\"]}"
 	static const char question[] =
 		"{\"method\":\"transact\",\"id\":0,\"params\":[\"Open_vSwitch\"" SELECT("dpdk")
 			SELECT("dpdkvhostuserclient") SELECT("dpdkvhostuser") "]}";
@@ -91,6 +92,16 @@ static void take_path(struct rt_switch_port *p, const char *path)
 	rt_str_set(p->device, sizeof(p->device), path + (len > most ? len - most : 0));
 }
 
+/* Columns that are not set are empty sets. */
+static void take_link(const json_t *row, struct rt_switch_port *p)
+{
+	const char *state = json_string_value(json_object_get(row, "link_state"));
+	json_int_t mbps = json_integer_value(json_object_get(row, "link_speed")) / 1000000;
+
+	p->link = !state ? -1 : !strcmp(state, "up") ? 1 : strcmp(state, "down") ? -1 : 0;
+	p->link_mbps = mbps > 0 && mbps <= UINT32_MAX ? (uint32_t)mbps : 0;
+}
+
 static bool take_row(const json_t *row, struct rt_switch_port *p)
 {
 	const char *name = json_string_value(json_object_get(row, "name"));
@@ -109,8 +120,10 @@ static bool take_row(const json_t *row, struct rt_switch_port *p)
 	snprintf(p->device, sizeof(p->device), "%.*s", args ? (int)strcspn(args, ",") : 0,
 		args ? args : "");
 	path = path ? path : in_map(status, "socket");
-	if (!args && path)
+	p->vhost = !args && path;
+	if (p->vhost)
 		take_path(p, path);
+	take_link(row, p);
 	id = number ? strtol(number, &end, 10) : -1;
 	p->port_id = number && *number && !*end && id >= 0 && id <= UINT16_MAX ? (int)id : -1;
 	return true;
@@ -180,24 +193,48 @@ static int fit(const struct rt_switch_port *p, uint16_t port_id, const char *dev
 	return p->port_id == port_id ? 1 + 2 * same : p->port_id < 0 && same ? 2 : 0;
 }
 
-bool rt_switch_name(
-	struct ringtap_conn *c, uint16_t port_id, const char *device, char name[RT_NAME_LEN])
+/* NULL: none. */
+static const struct rt_switch_port *find(
+	const struct rt_names *n, uint16_t port_id, const char *device)
 {
 	const struct rt_switch_port *found = NULL;
 	int best = 0;
 
-	if (!c->names.useless && rt_now_ns(CLOCK_MONOTONIC) >= c->names.next_ns)
-		refresh(c);
-	for (size_t i = 0; i < c->names.count; i++) {
-		int f = fit(&c->names.list[i], port_id, device);
+	for (size_t i = 0; i < n->count; i++) {
+		int f = fit(&n->list[i], port_id, device);
 
 		if (f > best) {
-			found = &c->names.list[i];
+			found = &n->list[i];
 			best = f;
 		}
 	}
+	return found;
+}
+
+bool rt_switch_name(
+	struct ringtap_conn *c, uint16_t port_id, const char *device, char name[RT_NAME_LEN])
+{
+	const struct rt_switch_port *found;
+
+	if (!c->names.useless && rt_now_ns(CLOCK_MONOTONIC) >= c->names.next_ns)
+		refresh(c);
+	found = find(&c->names, port_id, device);
 	snprintf(name, RT_NAME_LEN, "%s", found ? found->name : device);
 	return found;
+}
+
+void rt_switch_link(struct ringtap_conn *c, uint16_t port_id, const char *device, bool *link_up,
+	uint32_t *link_mbps)
+{
+	const struct rt_switch_port *p;
+
+	if (!c->names.useless && rt_now_ns(CLOCK_MONOTONIC) >= c->names.next_ns + LINK_NS)
+		refresh(c);
+	p = c->names.useless ? NULL : find(&c->names, port_id, device);
+	if (!p || !p->vhost)
+		return;
+	*link_up = p->link < 0 ? *link_up : p->link;
+	*link_mbps = p->link_mbps ? p->link_mbps : *link_mbps;
 }
 
 void rt_switch_device(struct ringtap_conn *c, const char *name, char device[RT_NAME_LEN])

@@ -19,6 +19,9 @@ struct rt_switch_port {
 	char name[RT_NAME_LEN],
 		device[RT_NAME_LEN]; /* zero-terminated, without control characters: name */
 	int port_id;                 /* -1: not known */
+	bool vhost;                  /* a vhost-user port, with: */
+	int8_t link;                 /* 1: up, 0: down, -1: the database does not have it */
+	uint32_t link_mbps;          /* 0: the same */
 };
 
 /* The ports of type dpdk, dpdkvhostuserclient and dpdkvhostuser in the switch's database. Zeroed:
@@ -46,6 +49,12 @@ void rt_names_queried(struct rt_names *n, uint64_t begin_ns, uint64_t end_ns);
  * numbers of ports change, and never again after a failure. */
 bool rt_switch_name(
 	struct ringtap_conn *c, uint16_t port_id, const char *device, char name[RT_NAME_LEN]);
+
+/* Link and speed of a vhost-user port as the switch's database has them replace those of the probe,
+ * which knows only whether the port is polled. Other ports, and what the database does not have,
+ * stay as they are. The last query is at most about a second old. */
+void rt_switch_link(struct ringtap_conn *c, uint16_t port_id, const char *device, bool *link_up,
+	uint32_t *link_mbps);
 
 /* ethdev's name of the port that a user named, into device; the same text if it is not a name of
  * the switch. Requests the list of ports, so only before RT_MSG_OPEN. */

@@ -164,6 +164,65 @@ static void test_vhost_ports_match_by_path(void **state)
 	assert_name(36, "", "");
 }
 
+#define LINKED(name, columns)                                                           \
+	"{\"name\":\"" name "\"," columns                                               \
+	",\"options\":[\"map\",[[\"vhost-server-path\",\"/run/" name                    \
+	"\"]]],\"status\":[\"map\",[[\"features\",\"0x0000000150208182\"],"             \
+	"[\"mode\",\"client\"],[\"num_of_vrings\",\"2\"],[\"numa\",\"0\"],[\"socket\"," \
+	"\"/run/" name "\"],[\"status\",\"connected\"],[\"vring_0_size\",\"256\"]]]}"
+#define NOTHING "[\"set\",[]]"
+
+static void assert_link(const char *device, bool before, bool up, uint32_t mbps)
+{
+	uint32_t link_mbps = 7;
+	bool link_up = before;
+
+	rt_switch_link(conn, 32, device, &link_up, &link_mbps);
+	assert_int_equal(link_up, up);
+	assert_int_equal(link_mbps, mbps);
+}
+
+/* Values that the switch does not know stay as the probe has them. */
+static void test_links_of_vhost_ports_are_those_of_the_switch(void **state)
+{
+	set_answer("{\"id\":0,\"error\":null,\"result\":[{\"rows\":["
+		   "{\"name\":\"p0\",\"link_state\":\"down\",\"link_speed\":10000000000,"
+		   "\"options\":[\"map\",[[\"dpdk-devargs\",\"a\"]]],\"status\":[\"map\",[]]}]},"
+		   "{\"rows\":[" LINKED("vm0",
+			   "\"link_speed\":" NOTHING ",\"link_state\":\"up\"") "," LINKED("vm1",
+			   "\"link_speed\":25000000000,\"link_state\":\"down\"") "," LINKED("vm2",
+			   "\"link_speed\":" NOTHING ",\"link_state\":" NOTHING) "," LINKED("vm3",
+			   "\"link_speed\":-1,\"link_state\":\"sideways\"") "," LINKED("vm4",
+			   "\"link_speed\":9223372036854775807,\"link_state\":7") "]}]}");
+	assert_name(32, "/run/vm0", "vm0");
+	for (unsigned before = 0; before < 2; before++) {
+		assert_link("/run/vm0", before, true, 7);
+		assert_link("/run/vm1", before, false, 25000);
+		assert_link("/run/vm2", before, before, 7);
+		assert_link("/run/vm3", before, before, 7);
+		assert_link("/run/vm4", before, before, 7);
+		assert_link("/run/other", before, before, 7);
+		assert_link("a", before, before, 7); /* ethdev knows its own link */
+	}
+	assert_int_equal(rt_load(&questions), 1);
+}
+
+/* A second after the last query there is another; without an answer the probe is right again. */
+static void test_links_are_read_again(void **state)
+{
+	set_answer(ROWS(LINKED("vm0", "\"link_state\":\"down\"")));
+	assert_link("/run/vm0", true, false, 7);
+	set_answer(ROWS(LINKED("vm0", "\"link_state\":\"up\"")));
+	assert_link("/run/vm0", false, false, 7);
+	conn->names.next_ns = 1;
+	assert_link("/run/vm0", false, true, 7);
+	set_answer(NULL);
+	assert_link("/run/vm0", false, true, 7);
+	conn->names.next_ns = 1;
+	assert_link("/run/vm0", false, false, 7);
+	assert_int_equal(rt_load(&questions), 3);
+}
+
 static void test_answer_in_pieces(void **state)
 {
 	static char long_one[200000];
@@ -351,6 +410,8 @@ int main(int argc, char **argv)
 		with_database(test_match_of_number_and_device_has_precedence),
 		with_database(test_representors_match_by_number),
 		with_database(test_vhost_ports_match_by_path),
+		with_database(test_links_of_vhost_ports_are_those_of_the_switch),
+		with_database(test_links_are_read_again),
 		with_database(test_answer_in_pieces),
 		with_database(test_only_open_vswitch_is_queried),
 		with_database(test_unanswered_query_is_not_repeated),

@@ -78,6 +78,9 @@ static void read_ports(struct ringtap_monitor *mon, struct rt_snapshot *snap)
 		o->gone = mon->dead || rt_load(&p->state) == RT_IF_GONE;
 		o->link_up = !o->gone && rt_load(&p->link_up);
 		o->link_mbps = rt_load(&p->link_mbps);
+		if (!o->gone && !strcmp(o->driver, RT_VHOST_DRIVER))
+			rt_switch_link(
+				mon->conn, p->port_id, o->device, &o->link_up, &o->link_mbps);
 		o->rx_queues = rt_load(&p->nb_rx_queues);
 		o->tx_queues = rt_load(&p->nb_tx_queues);
 		o->rx_descriptors = rt_load(&p->nb_rxd);
