@@ -13,7 +13,7 @@
 
 static const struct counted_source *const sources[] = {&counted_open_vswitch, &counted_vpp};
 
-static bool is_name(const char *name, size_t len)
+bool counted_is_name(const char *name, size_t len)
 {
 	size_t i;
 
@@ -36,7 +36,7 @@ struct counted_value *counted_put(
 {
 	struct counted_value *v = counted_get(c, name, len);
 
-	if (!v && (!is_name(name, len) || c->count == COUNTED_MAX))
+	if (!v && (!counted_is_name(name, len) || c->count == COUNTED_MAX))
 		return NULL;
 	if (!v) {
 		v = &c->list[c->count++];
@@ -113,8 +113,11 @@ bool counted_find_named(struct counted *c, const char *source)
 
 void counted_begin(struct counted *c, const char *program, pid_t pid, pid_t own_pid)
 {
-	if (counted_find(c, program, pid, own_pid))
-		(void)counted_read_within(c, WITHIN_MS);
+	if (!counted_find(c, program, pid, own_pid))
+		return;
+	if (c->source->has_threads)
+		c->threads = calloc(1, sizeof(*c->threads));
+	(void)counted_read_within(c, WITHIN_MS);
 }
 
 void counted_read(struct counted *c)
@@ -137,6 +140,7 @@ static uint64_t sum(const struct counted *c)
 
 void counted_end(struct counted *c, uint64_t packets)
 {
+	struct counted_threads *threads = c->threads;
 	struct counted_value *first;
 	size_t count;
 
@@ -149,23 +153,31 @@ void counted_end(struct counted *c, uint64_t packets)
 		return;
 	memcpy(first, c->list, COUNTED_MAX * sizeof(*first));
 	rt_sleep_ns(c->source->late_ns);
+	c->threads = NULL; /* their counters were not late */
 	if (counted_read_within(c, WITHIN_MS) || sum(c) > packets) {
 		memcpy(c->list, first, COUNTED_MAX * sizeof(*first));
 		c->count = count;
 		c->why[0] = 0;
 	}
+	c->threads = threads;
 	free(first);
 }
 
 void counted_free(struct counted *c)
 {
 	free(c->list);
+	free(c->threads);
 	*c = (struct counted){0};
 }
 
 uint64_t counted_since(const struct counted_value *v)
 {
 	return v->end > v->begin ? v->end - v->begin : 0;
+}
+
+uint64_t counted_thread_since(const struct counted_thread *t, enum counted_of_thread what)
+{
+	return t->end[what] > t->begin[what] ? t->end[what] - t->begin[what] : 0;
 }
 
 /* Bits of the only subset of counters with this sum; 0: none, or several. */

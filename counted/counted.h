@@ -16,6 +16,7 @@
 #define COUNTED_MAX      256 /* counters of an application */
 #define COUNTED_NAME_LEN 128 /* VPP's are as long */
 #define COUNTED_TIME_LEN 40
+#define COUNTED_THREADS  128 /* that an application may have */
 
 struct counted_value {
 	char name[COUNTED_NAME_LEN]; /* the application's, printable ASCII */
@@ -23,6 +24,26 @@ struct counted_value {
 	bool mixed;                  /* also of packets that were never received, or were refused */
 	bool apart; /* packets not dropped, never received, or with a counter for the reason */
 	uint64_t begin, end; /* packets */
+};
+
+/* Packets of a polling thread. */
+enum counted_of_thread {
+	COUNTED_RECEIVED,
+	COUNTED_SENT,
+	COUNTED_SLOW,
+	COUNTED_LOST,
+	COUNTED_OF_THREAD
+};
+
+struct counted_thread {
+	char name[COUNTED_NAME_LEN]; /* the application's, printable ASCII */
+	uint64_t begin[COUNTED_OF_THREAD], end[COUNTED_OF_THREAD];
+};
+
+struct counted_threads {
+	bool begun; /* they have the values of the beginning */
+	size_t count;
+	struct counted_thread list[COUNTED_THREADS];
 };
 
 struct counted_source;
@@ -36,6 +57,7 @@ struct counted {
 	bool more;     /* and those that the source may lack: see struct counted_source */
 	bool slow;     /* did not answer in time: is not read again before the end */
 	char why[192]; /* why there are no values; "": there are */
+	struct counted_threads *threads; /* NULL: not read */
 	/* When they were read, of values of the past; "": begin and end of what ringtap counts. */
 	char from[COUNTED_TIME_LEN], to[COUNTED_TIME_LEN];
 };
@@ -65,6 +87,7 @@ void counted_free(struct counted *c);
 
 /* Packets counted since the beginning. A counter that has become less: 0. */
 uint64_t counted_since(const struct counted_value *v);
+uint64_t counted_thread_since(const struct counted_thread *t, enum counted_of_thread what);
 /* Which counters account for packets, without those apart: all that are not mixed, if they have
  * this sum; else the only subset of at most 16 that has it; else all that are not mixed, if their
  * sum is less. Where the source has others, only the subset counts. */
@@ -99,6 +122,7 @@ struct counted_source {
 	/* Calls counted_put() for each counter; those that are 0 may be missing. 0, or -errno after
 	 * writing why. Counters that it could not read at the beginning begin when it can. */
 	int (*read)(struct counted *c, int within_ms);
+	bool has_threads; /* and reads those of counted.threads */
 };
 
 extern const struct counted_source counted_open_vswitch, counted_vpp;
@@ -107,6 +131,9 @@ extern const struct counted_source counted_open_vswitch, counted_vpp;
  * are ignored: NULL. meaning: static or NULL. */
 struct counted_value *counted_put(
 	struct counted *c, const char *name, size_t len, const char *meaning, uint64_t value);
+
+/* Whether a name is printable ASCII, and fits. */
+bool counted_is_name(const char *name, size_t len);
 
 /* A counter that was put; NULL: there is none of this name. */
 struct counted_value *counted_get(const struct counted *c, const char *name, size_t len);
@@ -130,5 +157,7 @@ int counted_read_segment(
 void counted_take_coverage(struct counted *c, const char *text);
 /* The same, of the ports of DPDK in the answer to dpctl/show -s. */
 void counted_take_ports(struct counted *c, const char *text);
+/* Takes the threads of the answer to dpif-netdev/pmd-perf-show, which may be any text. */
+void counted_take_threads(struct counted *c, const char *text);
 
 #endif

@@ -11,7 +11,7 @@
 #include "past.h"
 
 static const char *const all_names[] = {"meter", "acl", "upcall"};
-static uint64_t now[3];
+static uint64_t now[3], of_thread;
 static int error;
 static unsigned readings;
 
@@ -22,6 +22,9 @@ static int read_fake(struct counted *c, int within_ms)
 		snprintf(c->why, sizeof(c->why), "fake error");
 		return error;
 	}
+	if (c->threads)
+		for (unsigned i = 0; i < COUNTED_OF_THREAD; i++)
+			c->threads->list[0].end[i] = of_thread + i;
 	for (size_t i = 0; i < 3; i++)
 		if (now[i])
 			counted_put(c, all_names[i], strlen(all_names[i]), i ? NULL : "by a meter",
@@ -44,6 +47,7 @@ static struct counted begin(uint64_t a, uint64_t b, uint64_t d)
 	now[0] = a;
 	now[1] = b;
 	now[2] = d;
+	of_thread = 0;
 	assert_int_equal(read_fake(&c, 0), 0);
 	c.begun = true;
 	return c;
@@ -269,6 +273,7 @@ static void test_json(void **state)
 		"{\"name\":\"meter\",\"meaning\":\"by a meter\",\"begin\":100,\"end\":112,"
 		"\"packets\":12},"
 		"{\"name\":\"acl\",\"meaning\":null,\"begin\":0,\"end\":6,\"packets\":6}],"
+		"\"threads\":[],"
 		"\"of_not_offered\":12,\"equal_to\":[\"meter\"]}";
 	struct counted c = begin(100, 0, 0);
 	json_t *j;
@@ -286,6 +291,47 @@ static void test_json(void **state)
 	j = counted_json(&c, (struct counted_fates){12, 0, true});
 	assert_string_equal(json_string_value(json_object_get(j, "error")), "fake error");
 	assert_int_equal(json_array_size(json_object_get(j, "counters")), 0);
+	json_decref(j);
+	counted_free(&c);
+}
+
+static void add_later(void *arg)
+{
+	set(103, 0, 0);
+	of_thread = 9000;
+}
+
+/* Their counters are not late: a second reading at the end is for the others. */
+static void test_threads(void **state)
+{
+	struct counted c = begin(100, 0, 0);
+	json_t *j, *list;
+	char *text;
+
+	c.threads = calloc(1, sizeof(*c.threads));
+	assert_non_null(c.threads);
+	c.threads->count = 2; /* the second one passes no packets */
+	strcpy(c.threads->list[0].name, "pmd 3");
+	strcpy(c.threads->list[1].name, "pmd 4");
+	of_thread = 1200;
+	counted_read(&c);
+	assert_string_equal(print(&c, 7, true),
+		"Fake counted no dropped packet in the same time.\n"
+		"\nIts threads in the same time\n"
+		"  thread  received   sent  upcalls  lost upcalls\n"
+		"  pmd 3      1,200  1,201    1,202         1,203\n");
+	set(101, 0, 0);
+	of_thread = 1500;
+	test_now_after(500, add_later, NULL);
+	counted_end(&c, 3);
+	assert_match(&c, 3, 3, "m");
+	j = counted_json(&c, (struct counted_fates){3, 0, true});
+	list = json_object_get(j, "threads");
+	assert_int_equal(json_array_size(list), 2);
+	text = json_dumps(json_array_get(list, 0), JSON_COMPACT);
+	assert_string_equal(text, "{\"name\":\"pmd 3\",\"received\":1500,\"sent\":1501,"
+				  "\"upcalls\":1502,\"lost_upcalls\":1503}");
+	free(text);
 	json_decref(j);
 	counted_free(&c);
 }
@@ -418,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_a_slow_application_is_read_again_at_the_end_only),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_the_past_of_an_interval),
 		cmocka_unit_test(test_old_readings_are_replaced),
 		cmocka_unit_test(test_documents_are_read_again),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Open vSwitch's coverage counters of dropped packets, and the counters of its ports, which every
- * ovs-vswitchd reports on its control socket, see ovs-appctl(8) and ovs-dpctl(8). Each thread
- * counts the former by itself, and adds them to those that are reported once a second
- * (COVERAGE_CLEAR_INTERVAL).
+ * Open vSwitch's coverage counters of dropped packets, the counters of its ports, and those of its
+ * polling threads, which every ovs-vswitchd reports on its control socket, see ovs-appctl(8),
+ * ovs-dpctl(8) and ovs-vswitchd(8). Each thread counts the first by itself, and adds them to those
+ * that are reported once a second (COVERAGE_CLEAR_INTERVAL); those of threads are always right.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -17,6 +17,7 @@
 #define PATH_LEN 108
 #define COVERAGE "{\"id\":0,\"method\":\"coverage/show\",\"params\":[]}"
 #define PORTS    "{\"id\":0,\"method\":\"dpctl/show\",\"params\":[\"-s\"]}"
+#define THREADS  "{\"id\":0,\"method\":\"dpif-netdev/pmd-perf-show\",\"params\":[\"-nh\"]}"
 
 static const struct {
 	const char *name, *meaning;
@@ -143,6 +144,64 @@ void counted_take_ports(struct counted *c, const char *text)
 	}
 }
 
+/* "pmd thread numa_id 0 core_id 3:" and "main thread:". NULL: there is no room, or no name. */
+static struct counted_thread *take_thread(struct counted_threads *t, const char *line, size_t len)
+{
+	size_t i;
+
+	if (!counted_is_name(line, len))
+		return NULL;
+	for (i = 0; i < t->count; i++)
+		if (strlen(t->list[i].name) == len && !memcmp(t->list[i].name, line, len))
+			return &t->list[i];
+	if (t->count == COUNTED_THREADS)
+		return NULL;
+	t->list[t->count] = (struct counted_thread){0};
+	memcpy(t->list[t->count].name, line, len);
+	return &t->list[t->count++];
+}
+
+/* "  Rx packets:   12  (1 Kpps, 250 cycles/pkt)" */
+static void take_of_thread(struct counted_thread *t, const char *line, bool begun)
+{
+	static const char *const keys[COUNTED_OF_THREAD] = {[COUNTED_RECEIVED] = "  Rx packets: ",
+		[COUNTED_SENT] = "  Tx packets: ",
+		[COUNTED_SLOW] = "  - Upcalls: ",
+		[COUNTED_LOST] = "  - Lost upcalls: "};
+
+	for (unsigned i = 0; i < COUNTED_OF_THREAD; i++) {
+		const char *value = line + strlen(keys[i]);
+		unsigned long long n;
+
+		if (strncmp(line, keys[i], strlen(keys[i])))
+			continue;
+		value += strspn(value, " ");
+		errno = 0;
+		n = isdigit((unsigned char)*value) ? strtoull(value, NULL, 10) : 0;
+		if (!isdigit((unsigned char)*value) || errno)
+			continue;
+		t->end[i] = n;
+		if (!begun)
+			t->begin[i] = n;
+	}
+}
+
+void counted_take_threads(struct counted *c, const char *text)
+{
+	struct counted_thread *t = NULL;
+
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
+		size_t len = strcspn(text, "\n");
+
+		if (*text != ' ' && len > 1 && text[len - 1] == ':' &&
+			memmem(text, len, "thread", 6))
+			t = take_thread(c->threads, text, len - 1);
+		else if (t)
+			take_of_thread(t, text, c->threads->begun);
+	}
+	c->threads->begun = true;
+}
+
 /* The path of the control socket, in the switch's root folder. 0, or -errno after writing why. */
 static int socket_path(struct counted *c, char path[PATH_LEN])
 {
@@ -200,23 +259,33 @@ static int ask(struct counted *c, const char *path, const char *question, int wi
 	return text ? 0 : counted_failed(c, path, -EPROTO, within_ms);
 }
 
-/* Ports take longer than coverage, and may be missing: the rest is known without them. */
+/* In the time that is left until then. The rest is known without these answers. */
+static bool ask_more(struct counted *c, const char *path, const char *question, uint64_t until_ns,
+	void (*take)(struct counted *c, const char *text))
+{
+	const uint64_t now = rt_now_ns(CLOCK_MONOTONIC);
+	const int left_ms = now < until_ns ? (int)((until_ns - now) / 1000000) : 0;
+	const bool answered = left_ms && !ask(c, path, question, left_ms, take);
+
+	c->why[0] = '\0';
+	return answered;
+}
+
+/* Ports take longer than the others. */
 static int read_counters(struct counted *c, int within_ms)
 {
-	const uint64_t begin = rt_now_ns(CLOCK_MONOTONIC);
+	const uint64_t until_ns =
+		rt_now_ns(CLOCK_MONOTONIC) + (uint64_t)(within_ms > 0 ? within_ms : 0) * 1000000;
 	char path[PATH_LEN];
 	int ret = socket_path(c, path);
-	int64_t left_ms;
 
 	if (!ret)
 		ret = ask(c, path, COVERAGE, within_ms, counted_take_coverage);
 	if (ret)
 		return ret;
-	left_ms = within_ms - (int64_t)((rt_now_ns(CLOCK_MONOTONIC) - begin) / 1000000);
-	if (left_ms <= 0 || ask(c, path, PORTS, (int)left_ms, counted_take_ports))
-		c->why[0] = '\0';
-	else
-		c->more = true;
+	if (c->threads)
+		(void)ask_more(c, path, THREADS, until_ns, counted_take_threads);
+	c->more |= ask_more(c, path, PORTS, until_ns, counted_take_ports);
 	return 0;
 }
 
@@ -228,4 +297,5 @@ const struct counted_source counted_open_vswitch = {
 		"packets of the second before the interval, and lack those of its last one. They "
 		"are those of all ports, also of ports that ringtap does not see.",
 	.read = read_counters,
+	.has_threads = true,
 };

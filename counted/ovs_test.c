@@ -240,6 +240,98 @@ static void test_ports_with_long_names(void **state)
 	}
 }
 
+/* As Open vSwitch 3.1.0 answers. Threads that have received nothing have fewer lines. */
+#define PERF                                                                       \
+	"Time: 10:15:32.137\nMeasurement duration: 11.462 s\n\n"                   \
+	"pmd thread numa_id 0 core_id %d:\n\n"                                     \
+	"  Iterations:         35134532  (0.33 us/it)\n"                           \
+	"  - Used TSC cycles:  25215716832  (100.0 %% of total cycles)\n"          \
+	"  - idle iterations:  35134310  ( 99.9 %% of used cycles)\n"              \
+	"  Rx packets:        %12s  (0 Kpps, 5083 cycles/pkt)\n"                   \
+	"  Datapath passes:            702  (1.00 passes/pkt)\n"                   \
+	"  - EMC hits:                 698  ( 99.4 %%)\n"                          \
+	"  - Megaflow hits:              0  (  0.0 %%, 0.00 subtbl lookups/hit)\n" \
+	"  - Upcalls:         %12s  (  0.6 %%, 62.4 us/upcall)\n"                  \
+	"  - Lost upcalls:    %12s  (  0.0 %%)\n"                                  \
+	"  Tx packets:        %12s  (0 Kpps)\n"                                    \
+	"  Tx batches:                 451  (1.56 pkts/batch)\n\n"                 \
+	"Time: 10:15:32.137\nMeasurement duration: 11.462 s\n\nmain thread:\n\n"   \
+	"  Iterations:                   0\n  - Used TSC cycles:            0\n"   \
+	"  Rx packets:                   0\n  Tx packets:                   0\n\n"
+
+static void assert_thread(const struct counted_thread *t, const char *name, uint64_t received,
+	uint64_t sent, uint64_t slow, uint64_t lost)
+{
+	assert_string_equal(t->name, name);
+	assert_int_equal(counted_thread_since(t, COUNTED_RECEIVED), received);
+	assert_int_equal(counted_thread_since(t, COUNTED_SENT), sent);
+	assert_int_equal(counted_thread_since(t, COUNTED_SLOW), slow);
+	assert_int_equal(counted_thread_since(t, COUNTED_LOST), lost);
+}
+
+static struct counted with_threads(void)
+{
+	struct counted c = {.threads = calloc(1, sizeof(*c.threads))};
+
+	assert_non_null(c.threads);
+	return c;
+}
+
+static void test_packets_of_threads(void **state)
+{
+	struct counted c = with_threads();
+	char text[4096];
+
+	snprintf(text, sizeof(text), PERF, 3, "702", "4", "0", "700");
+	counted_take_threads(&c, text);
+	assert_int_equal(c.threads->count, 2);
+	assert_thread(&c.threads->list[0], "pmd thread numa_id 0 core_id 3", 0, 0, 0, 0);
+	snprintf(text, sizeof(text), PERF, 3, "1702", "9", "2", "1500");
+	counted_take_threads(&c, text);
+	/* One that the switch starts now begins with 0. */
+	snprintf(text, sizeof(text), PERF, 5, "18446744073709551615", "1", "0", "7");
+	counted_take_threads(&c, text);
+	assert_int_equal(c.threads->count, 3);
+	assert_thread(&c.threads->list[0], "pmd thread numa_id 0 core_id 3", 1000, 800, 5, 2);
+	assert_thread(&c.threads->list[1], "main thread", 0, 0, 0, 0);
+	assert_thread(&c.threads->list[2], "pmd thread numa_id 0 core_id 5", UINT64_MAX, 7, 1, 0);
+	/* pmd-stats-clear */
+	snprintf(text, sizeof(text), PERF, 3, "0", "0", "0", "0");
+	counted_take_threads(&c, text);
+	assert_thread(&c.threads->list[0], "pmd thread numa_id 0 core_id 3", 0, 0, 0, 0);
+	counted_free(&c);
+}
+
+static void test_answers_about_threads_that_are_none(void **state)
+{
+	static const char *const lies[] = {"", "\n", ":", "thread", "  Rx packets: 7\n",
+		"thread:\n  Rx packets: -7\n  Tx packets: x\n  - Upcalls: \n", "th\033read:\n",
+		"main thread:\n  Rx packets: 99999999999999999999\n  Tx packets:7\n"};
+	char name[COUNTED_NAME_LEN + 64];
+	struct counted c;
+
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		c = with_threads();
+		counted_take_threads(&c, lies[i]);
+		for (size_t k = 0; k < c.threads->count; k++)
+			for (unsigned what = 0; what < COUNTED_OF_THREAD; what++)
+				assert_int_equal(c.threads->list[k].end[what], 0);
+		counted_free(&c);
+	}
+	c = with_threads();
+	for (int i = 0; i < COUNTED_THREADS + 2; i++) {
+		snprintf(name, sizeof(name), "thread %d:\n  Rx packets: 5\n", i);
+		counted_take_threads(&c, name);
+	}
+	assert_int_equal(c.threads->count, COUNTED_THREADS);
+	snprintf(name, sizeof(name), "thread %0*d:", COUNTED_NAME_LEN, 0);
+	counted_free(&c);
+	c = with_threads();
+	counted_take_threads(&c, name);
+	assert_int_equal(c.threads->count, 0);
+	counted_free(&c);
+}
+
 static void test_totals_that_are_no_numbers(void **state)
 {
 	static const char *const totals[] = {"", "-1", "+1", " 1", "1x", "0x10", "1.5",
@@ -380,6 +472,8 @@ int main(int argc, char **argv)
 		with_socket(test_a_switch_that_does_not_tell_its_ports),
 		cmocka_unit_test(test_counters_of_ports),
 		cmocka_unit_test(test_ports_with_long_names),
+		cmocka_unit_test(test_packets_of_threads),
+		cmocka_unit_test(test_answers_about_threads_that_are_none),
 		with_socket(test_totals_that_are_no_numbers),
 		with_socket(test_answers_that_are_none),
 		with_socket(test_an_answer_without_end),

@@ -74,6 +74,30 @@ static int make_sheet(struct sheet *t, const struct counted *c, char title[TITLE
 	return ret;
 }
 
+/* Also where nothing was dropped. */
+static int print_threads(const struct counted *c, FILE *f)
+{
+	struct sheet t = {.title = "Its threads in the same time",
+		.heads = {"thread", "received", "sent", "upcalls", "lost upcalls"},
+		.columns = 1 + COUNTED_OF_THREAD};
+	int ret = 0;
+
+	for (size_t i = 0; c->threads && i < c->threads->count && !ret; i++) {
+		const struct counted_thread *one = &c->threads->list[i];
+		uint64_t any = 0;
+
+		for (unsigned k = 0; k < COUNTED_OF_THREAD; k++)
+			any |= counted_thread_since(one, k);
+		ret = any ? sheet_row(&t) : 0;
+		if (!any || ret)
+			continue;
+		sheet_put(&t, 0, "%s", one->name);
+		for (unsigned k = 0; k < COUNTED_OF_THREAD; k++)
+			sheet_put_count(&t, 1 + k, counted_thread_since(one, k));
+	}
+	return sheet_end(&t, ret, f);
+}
+
 static bool is_known(const struct counted *c)
 {
 	return c->begun && !c->why[0];
@@ -101,12 +125,11 @@ int counted_print(const struct counted *c, struct counted_fates fates, FILE *f)
 		text_wrapf(f, 2, "%s counted no dropped packet in the same time.", c->source->name);
 	any = t.rows;
 	ret = sheet_end(&t, ret, f);
-	if (ret || !any)
-		return ret;
-	if (fates.whole && among(c, &fates))
+	if (!ret && any && fates.whole && among(c, &fates))
 		print_match(c, among(c, &fates), f);
-	text_wrapf(f, 0, "%s", c->source->note);
-	return 0;
+	if (!ret && any)
+		text_wrapf(f, 0, "%s", c->source->note);
+	return ret ? ret : print_threads(c, f);
 }
 
 void counted_view(const struct counted *c, struct view *v)
@@ -119,6 +142,24 @@ void counted_view(const struct counted *c, struct view *v)
 	if (!make_sheet(&t, c, title))
 		sheet_view(&t, v);
 	sheet_free(&t);
+}
+
+static json_t *threads_json(const struct counted *c)
+{
+	static const char *const keys[] = {
+		[COUNTED_RECEIVED] = "received", "sent", "upcalls", "lost_upcalls"};
+	json_t *list = json_array();
+
+	for (size_t i = 0; c->threads && i < c->threads->count; i++) {
+		const struct counted_thread *one = &c->threads->list[i];
+		json_t *j = json_object();
+
+		json_put(j, "name", json_text(one->name));
+		for (unsigned k = 0; k < COUNTED_OF_THREAD; k++)
+			json_put(j, keys[k], json_count(counted_thread_since(one, k)));
+		json_array_append_new(list, j);
+	}
+	return list;
 }
 
 json_t *counted_json(const struct counted *c, struct counted_fates fates)
@@ -151,6 +192,7 @@ json_t *counted_json(const struct counted *c, struct counted_fates fates)
 	json_put(j, "from", *c->from ? json_text(c->from) : json_null());
 	json_put(j, "to", *c->from ? json_text(c->to) : json_null());
 	json_put(j, "counters", list);
+	json_put(j, "threads", known ? threads_json(c) : json_array());
 	json_put(j, "of_not_offered", json_count(m.packets));
 	json_put(j, "equal_to", used);
 	return j;

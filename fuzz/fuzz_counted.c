@@ -25,6 +25,9 @@ static void check(const struct counted *c)
 			if (name[k] < ' ' || name[k] > '~')
 				abort();
 	}
+	for (size_t i = 0; c->threads && i < c->threads->count; i++)
+		if (i >= COUNTED_THREADS || !memchr(c->threads->list[i].name, 0, COUNTED_NAME_LEN))
+			abort();
 }
 
 /* The packets of the counters that are named have the sum that is reported. */
@@ -70,7 +73,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		take_segment(&c, data, size);
 	else
 		counted_take_coverage(&c, text);
+	c.threads = calloc(1, sizeof(*c.threads));
+	if (!c.threads)
+		abort();
+	counted_take_threads(&c, text);
 	c.begun = true;
+	counted_take_threads(&c, text + strlen(text) + (strlen(text) < size));
 	counted_take_coverage(&c, text + strlen(text) + (strlen(text) < size));
 	check(&c);
 	check_match(&c, UINT64_MAX);
