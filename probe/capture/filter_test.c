@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <pcap/pcap.h>
@@ -280,6 +283,25 @@ static void test_truncated_frames_as_with_libpcap(void **state)
 	compare_all(true);
 }
 
+/* As where SELinux refuses execmem: filters are interpreted. */
+static void test_filters_where_nothing_becomes_executable(void **state)
+{
+	int status = 1;
+	pid_t child = fork();
+
+	if (!child) {
+		/* PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN of Linux 6.3 */
+		if (prctl(65, 1, 0, 0, 0))
+			_exit(77);
+		compare_with_libpcap("tcp port 80 or udp port 53", false);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
+}
+
 static int interpret(void **state)
 {
 	rt_probe_limits.filter_steps = 0;
@@ -540,6 +562,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_frames_as_with_libpcap),
 		cmocka_unit_test(test_truncated_frames_as_with_libpcap),
+		cmocka_unit_test(test_filters_where_nothing_becomes_executable),
 		cmocka_unit_test(test_expressions_distinguish_frames),
 		cmocka_unit_test(test_shifts_by_x_as_with_libpcap),
 		cmocka_unit_test(test_scratch_memory_is_zero_at_first),

@@ -29,6 +29,8 @@ enum {
 	ADDRESS = 0x8d,
 };
 
+#define ENDBR64 0xf30f1efau
+
 #define BURST(field) (int32_t) offsetof(struct rt_loop_burst, field)
 #define MBUF(field)  (int32_t) offsetof(struct rte_mbuf, field)
 #define WORD(k)      (BURST(memory) + 4 * (int32_t)(k))
@@ -131,6 +133,7 @@ void rt_emit_need(struct rt_code *c, uint32_t bytes)
 
 void rt_emit_enter(struct rt_code *c)
 {
+	put_bytes(c, ENDBR64); /* it is called by a pointer */
 	put_mem(c, LOAD, true, SI, DI, BURST(pkts));
 	put_mem(c, LOAD, true, R9, DI, BURST(pass));
 	put_mem(c, CMP_TO, true, SI, DI, BURST(last));

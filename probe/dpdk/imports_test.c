@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -111,6 +113,7 @@ int __wrap_mprotect(void *at, size_t size, int protection);
 
 int __wrap_mprotect(void *at, size_t size, int protection)
 {
+	assert_false(protection & PROT_EXEC); /* for which SELinux has execmod and execmem */
 	if (!granted) {
 		errno = EACCES;
 		return -1;
@@ -147,6 +150,36 @@ static void test_calls_are_diverted_and_restored(void **state)
 		assert_string_equal(before, after);
 	}
 	dlclose(l.handle);
+}
+
+#ifndef PR_SET_MDWE /* Linux 6.3 */
+#define PR_SET_MDWE              65
+#define PR_MDWE_REFUSE_EXEC_GAIN 1
+#endif
+
+/* The kernel refuses what SELinux checks as execmod and execmem. */
+static void test_nothing_becomes_executable(void **state)
+{
+	struct library l;
+	int status = 1;
+	pid_t child;
+
+	load(&l, "libtest-now.so", RTLD_NOW);
+	child = fork();
+	if (!child) {
+		if (prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0))
+			_exit(77);
+		if (!__real_mprotect((void *)((uintptr_t)&granted & -4096ul), 1, PROT_EXEC))
+			_exit(2);
+		status = rt_imports_divert(&answer) != 2 || l.call() != 2;
+		status |= rt_imports_restore(&answer) != 2 || l.call() != 1;
+		_exit(status);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	dlclose(l.handle);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
 }
 
 static void test_drivers_keep_their_calls(void **state)
@@ -332,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_a_function_that_nobody_imports),
 		cmocka_unit_test_prestate(test_calls_are_diverted_and_restored, "libtest-now.so"),
 		cmocka_unit_test_prestate(test_calls_are_diverted_and_restored, "libtest-lazy.so"),
+		cmocka_unit_test(test_nothing_becomes_executable),
 		cmocka_unit_test(test_drivers_keep_their_calls),
 		cmocka_unit_test(test_objects_come_and_go_meanwhile),
 		cmocka_unit_test(test_refused_protections),
