@@ -3,8 +3,10 @@
 #ifndef RINGTAP_FATES_WORDS_H
 #define RINGTAP_FATES_WORDS_H
 
-#define FATES_WORDS                                                                               \
-	"offered: passed to a TX function; not offered: freed or kept without being sent; open: " \
+/* A deep copy has no id: those of Open vSwitch for kernel ports, and of packets that it floods. */
+#define FATES_NOT_OFFERED "not offered: freed or kept without being sent (a copy may have been)"
+#define FATES_WORDS                                                       \
+	"offered: passed to a TX function; " FATES_NOT_OFFERED "; open: " \
 	"neither sent nor freed yet; unknown: ringtap cannot tell"
 
 #endif

@@ -107,7 +107,7 @@ static void add_method(struct view *v, const struct report *r)
 			json_text(
 				"A packet counts as not offered if its mbuf was used again, or was "
 				"found free, before any port was handed the packet. Why is not "
-				"visible."));
+				"visible; a copy of it, which has no id, may have been sent."));
 	json_array_append_new(all,
 		json_text(
 			"A packet is reordered if it was received before, and sent after, another "

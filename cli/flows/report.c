@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "common/proto.h"
 #include "fates/tables.h"
+#include "fates/words.h"
 #include "flows.h"
 #include "target/counts.h"
 #include "flows/live.h"
@@ -336,6 +337,8 @@ int flows_text(void *ctx, FILE *f)
 	ret = print_flows(c, f);
 	if (ret || !c->fates)
 		return ret;
-	return fates_print_reasons(
-		c->dropped.reasons, c->dropped.cap, c->ledger.all.not_offered, f);
+	ret = fates_print_reasons(c->dropped.reasons, c->dropped.cap, c->ledger.all.not_offered, f);
+	if (!ret)
+		text_wrapf(f, 0, FATES_NOT_OFFERED ".");
+	return ret;
 }
