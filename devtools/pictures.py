@@ -211,13 +211,15 @@ def hog():
     return Proc(["taskset", "-c", "1", "sh", "-c", code])
 
 
-def gaps(out):
-    it = hog()
-    try:
-        text = check(["env", "LC_ALL=C.UTF-8", RINGTAP, "trace", "gaps", APP, "--duration", "3s"])
-    finally:
-        it.close()
+def beside_hog(out, *argv):
+    with contextlib.closing(hog()):
+        text = run(["env", "LC_ALL=C.UTF-8", RINGTAP, *argv, "--duration", "3s"]).stdout
     draw(text.splitlines(), out, NARROW)
+
+
+def doctor(bed, out):
+    with loaded(bed):
+        beside_hog(out, "doctor", APP)
 
 
 def web(bed, folder, out):
@@ -547,7 +549,8 @@ BEDS = {
     "wireshark.png": http,
     "retransmissions.png": retransmissions,
     "drops.svg": lambda bed, folder, out: drops(bed, out),
-    "gaps.svg": lambda bed, folder, out: gaps(out),
+    "doctor.svg": lambda bed, folder, out: doctor(bed, out),
+    "gaps.svg": lambda bed, folder, out: beside_hog(out, "trace", "gaps", APP),
     "web.png": web,
 }
 OTHERS_THAN_BEDS = ("attach.svg", "container.svg", "explain.png", "flight", "flows.svg", "held.svg")
