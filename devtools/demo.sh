@@ -7,8 +7,11 @@
 set -eu
 
 incident=
+forward=--forward-mode=io
 if [ "${1:-}" = --incident ]; then
 	incident=yes
+	# It reads memory between reception and sending: that is where it will stall, with packets in hand.
+	forward='--forward-mode=noisy --noisy-lkup-memory=8 --noisy-lkup-num-reads=100'
 	shift
 fi
 
@@ -79,9 +82,10 @@ start_testpmd() { # start_testpmd [EAL_OPTION...]
 	rm -f "$work/stdin"
 	mkfifo "$work/stdin"
 	# Line-buffered, so that its log is always complete.
+	# shellcheck disable=SC2086 # words
 	stdbuf -oL dpdk-testpmd "$@" -m 256 --no-pci --file-prefix "$name" -l 0,1 -d "$plugin" \
 		--vdev net_ring0 --vdev net_ring1 -- \
-		-i --no-mlockall --total-num-mbufs=4096 --txonly-multi-flow --forward-mode=io \
+		-i --no-mlockall --total-num-mbufs=4096 --txonly-multi-flow $forward \
 		<"$work/stdin" >"$work/testpmd.log" 2>&1 &
 	pmd=$!
 	exec 9>"$work/stdin"
@@ -144,7 +148,7 @@ if [ -n "$incident" ]; then
 	folder=${RINGTAP_DEMO_FILE:-ringtap-demo-incidents}
 	rm -rf "$folder"
 	title 'Keep the last packets in memory, until a thread does not poll for 150 ms'
-	"$ringtap" flight --buffer 128M --sample 256 --before 200ms --after 200ms --ids --collectors all --on 'gap > 150ms' -w "$folder" "$name" \
+	"$ringtap" flight --buffer 256M --before 20ms --after 20ms --ids --collectors all --on 'gap > 150ms' -w "$folder" "$name" \
 		>"$work/flight.log" 2>&1 &
 	recorder=$!
 	until grep -q '^Keeping' "$work/flight.log"; do
@@ -166,8 +170,14 @@ if [ -n "$incident" ]; then
 	title 'What happened'
 	set -- "$folder"/*-gap
 	"$ringtap" flight show --folder "$folder" "$(basename "$1")"
-	title 'What became of the packets around it: one of 256'
+	title 'What became of the packets around it'
 	"$ringtap" explain "$1/packets.pcapng" --limit 3
+	title 'The slowest of them; the page lists more'
+	"$ringtap" explain "$1/packets.pcapng" --csv | awk -F, '/^sent/ && $13 > most {
+			most = $13
+			packet = sprintf("%s, id %s: received at %s (frame %s), sent %.1f ms later at %s (frame %s)", $17, $2, $5, $3, $13 / 1e6, $10, $8)
+		}
+		END {print packet}'
 	title "Done. To open its page: xdg-open $1/index.html"
 	exit
 fi
