@@ -30,12 +30,13 @@
 #define RT_STAT_RINGS       128  /* entries */
 #define RT_STAT_XSTATS      2048 /* entries; of one port at most RT_STAT_PORT_XSTATS */
 #define RT_STAT_PORT_XSTATS 512
-#define RT_STAT_BURSTS      512 /* burst sizes counted one by one: 0 … 512 */
-#define RT_STAT_LCORES      128 /* mempool caches */
-#define RT_STAT_PAIRS       128 /* blocks of (thread, receiving port, sending port, queue, size) */
-#define RT_STAT_SIZES       7   /* classes of lengths: below rt_stat_size_limit() of each */
-#define RT_STAT_SAMPLERS    8   /* threads whose buffer addresses are sampled */
-#define RT_STAT_LOGS        64  /* threads with a log of intervals */
+#define RT_STAT_DEVICES     2048 /* entries, one for each statistic of a device */
+#define RT_STAT_BURSTS      512  /* burst sizes counted one by one: 0 … 512 */
+#define RT_STAT_LCORES      128  /* mempool caches, usage of lcores */
+#define RT_STAT_PAIRS       128  /* blocks of (thread, receiving port, sending port, queue, size) */
+#define RT_STAT_SIZES       7    /* classes of lengths: below rt_stat_size_limit() of each */
+#define RT_STAT_SAMPLERS    8    /* threads whose buffer addresses are sampled */
+#define RT_STAT_LOGS        64   /* threads with a log of intervals */
 
 #ifndef RT_STAT_HOOKS      /* fuzzers have fewer */
 #define RT_STAT_HOOKS 4096 /* blocks of (thread, port, queue, direction) */
@@ -53,7 +54,8 @@ enum {
 	RT_COLLECT_INTERVALS = 1 << 7, /* logs of what GAPS and BUSY find */
 	RT_COLLECT_SPLIT = 1 << 8,     /* latencies by sending queue and length of packets */
 	RT_COLLECT_XSTATS = 1 << 9,    /* the drivers' extended statistics */
-	RT_COLLECT_COUNT = 10,
+	RT_COLLECT_DEVICES = 1 << 10,  /* event, crypto and DMA devices */
+	RT_COLLECT_COUNT = 11,
 	RT_COLLECT_ALL = (1 << RT_COLLECT_COUNT) - 1,
 };
 
@@ -71,7 +73,8 @@ struct rt_stat_header {
 	uint64_t sampler_offset; /* struct rt_stat_sampler[RT_STAT_SAMPLERS] */
 	uint64_t tsc_hz;         /* ticks per second, as DPDK has it */
 	uint32_t pid;            /* the application's, in its own PID namespace */
-	uint32_t reserved0[3];
+	uint32_t lcore_count;    /* entries of lcores; control thread; release */
+	uint32_t reserved0[2];
 	/* Written while it is in use. Ports and pools below their count are complete (release;
 	 * pairs with the acquire in take_count()). No other port or pool takes over an entry: those
 	 * that appear when all entries are taken are not shown (ports_beyond, pools_beyond).
@@ -100,7 +103,10 @@ struct rt_stat_header {
 	uint64_t xstat_offset; /* struct rt_stat_xstat[RT_STAT_XSTATS]; 0: an earlier probe */
 	uint32_t xstat_count;  /* control thread; release, as pool_count */
 	uint32_t xstats_beyond;
-	uint8_t reserved1[24];
+	uint64_t device_offset; /* struct rt_stat_device[RT_STAT_DEVICES]; 0: an earlier probe */
+	uint32_t device_count;  /* control thread; release, as pool_count */
+	uint32_t devices_beyond;
+	uint64_t lcore_offset; /* struct rt_stat_lcore[RT_STAT_LCORES]; 0: an earlier probe */
 };
 static_assert(sizeof(struct rt_stat_header) == 256, "statistics header is 256 bytes");
 
@@ -327,6 +333,37 @@ struct rt_stat_xstat {
 	uint8_t reserved[32];
 };
 static_assert(sizeof(struct rt_stat_xstat) == 128, "entry of an extended statistic");
+
+enum rt_device_kind { RT_DEVICE_EVENT, RT_DEVICE_CRYPTO, RT_DEVICE_DMA, RT_DEVICE_KINDS };
+/* The first three are modes of eventdev's statistics. */
+enum rt_device_part { RT_PART_DEVICE, RT_PART_PORT, RT_PART_QUEUE, RT_PART_CHANNEL, RT_PARTS };
+
+/* Control thread: a statistic of an event, crypto or DMA device, or of a part of it. One of the
+ * same device, part and name uses the entry again. */
+struct rt_stat_device {
+	char device[RT_NAME_LEN]; /* these are complete before device_count covers them */
+	char name[RT_NAME_LEN];
+	uint8_t kind;    /* enum rt_device_kind */
+	uint8_t part;    /* enum rt_device_part */
+	uint16_t id;     /* the device's in its library */
+	uint16_t number; /* the part's in the device */
+	uint16_t reserved0;
+	uint32_t state; /* enum rt_if_state */
+	uint32_t reserved1;
+	/* About twice a second. read_ns is 0 while the value changes, as in rt_stat_port. */
+	uint64_t read_ns;
+	uint64_t value;
+	uint8_t reserved[32];
+};
+static_assert(sizeof(struct rt_stat_device) == 192, "entry of a statistic of a device");
+
+/* Control thread, about twice a second: what the application counts of lcore 0, 1, … */
+struct rt_stat_lcore {
+	uint64_t read_ns; /* since the epoch; 0: unknown, or the others change */
+	uint64_t total_cycles, busy_cycles;
+	uint8_t reserved[40];
+};
+static_assert(sizeof(struct rt_stat_lcore) == 64, "entry of an lcore");
 
 #define RT_STAT_RUNS 4    /* buffers a sampler */
 #define RT_STAT_RUN  8192 /* packets a buffer */

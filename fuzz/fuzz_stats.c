@@ -2,7 +2,7 @@
 /*
  * The statistics segment as a lying probe might make it. The input is a list of writes over honest
  * statistics, so that the fuzzer need not find out how to make them:
- *    1 byte   where: table, see overwrite(); bit 6: the last three; bit 7: a snapshot first
+ *    1 byte   where: table, see overwrite(); bit 6: the last five; bit 7: a snapshot first
  *    3 bytes  offset
  *    1 byte   length
  *    n bytes  what is written
@@ -39,11 +39,13 @@ static void overwrite(
 	uint8_t *base[] = {(uint8_t *)f->h, (uint8_t *)f->clock, (uint8_t *)f->ports,
 		(uint8_t *)f->threads, (uint8_t *)f->hooks, (uint8_t *)f->pairs,
 		(uint8_t *)f->pools, (uint8_t *)f->samplers, (uint8_t *)f->logs,
-		(uint8_t *)f->rings, (uint8_t *)f->xstats};
+		(uint8_t *)f->rings, (uint8_t *)f->xstats, (uint8_t *)f->devices,
+		(uint8_t *)f->lcores};
 	/* The reader hardly reads beyond it, and more would slow the fuzzer. */
 	const uint32_t room[] = {sizeof(*f->h), sizeof(*f->clock), 4 * sizeof(*f->ports),
 		5 * sizeof(*f->threads), 3 * sizeof(*f->hooks), 2 * sizeof(*f->pairs),
-		2 * sizeof(*f->pools), 4096, 4096, 2 * sizeof(*f->rings), 4 * sizeof(*f->xstats)};
+		2 * sizeof(*f->pools), 4096, 4096, 2 * sizeof(*f->rings), 4 * sizeof(*f->xstats),
+		4 * sizeof(*f->devices), 4 * sizeof(*f->lcores)};
 
 	offset %= room[where];
 	if (n > room[where] - offset)
@@ -125,6 +127,14 @@ static void use(const struct ringtap_snapshot *f)
 			sizeof(ringtap_snapshot_xstat(f, i)->name));
 		assert_index(ringtap_snapshot_xstat(f, i)->port, f->port_count, true);
 	}
+	for (uint32_t i = 0; i < f->device_stat_count; i++) {
+		const struct ringtap_device_stat *d = ringtap_snapshot_device_stat(f, i);
+
+		assert_text(d->device, sizeof(d->device));
+		assert_text(d->name, sizeof(d->name));
+		assert_index(d->kind, RINGTAP_DMADEV + 1, false);
+		assert_index(d->part, RINGTAP_PART_CHANNEL + 1, false);
+	}
 	for (uint32_t i = 0; i < f->pool_count; i++) {
 		assert_text(ringtap_snapshot_pool(f, i)->name,
 			sizeof(ringtap_snapshot_pool(f, i)->name));
@@ -189,7 +199,7 @@ static size_t apply(struct test_stats *f, const uint8_t **p, size_t left)
 
 		if (n > left - 5)
 			n = (uint32_t)left - 5;
-		overwrite(f, at[0] & 64 ? 8 + (at[0] & 63) % 3 : at[0] % 8, offset, at + 5, n);
+		overwrite(f, at[0] & 64 ? 8 + (at[0] & 63) % 5 : at[0] % 8, offset, at + 5, n);
 		*p += 5 + n;
 		left -= 5 + n;
 		first = false;

@@ -39,6 +39,8 @@ static uint64_t lay_out(struct rt_stat_header *h)
 		{&h->pool_offset, sizeof(struct rt_stat_pool) * RT_STAT_POOLS},
 		{&h->ring_offset, sizeof(struct rt_stat_ring) * RT_STAT_RINGS},
 		{&h->xstat_offset, sizeof(struct rt_stat_xstat) * RT_STAT_XSTATS},
+		{&h->device_offset, sizeof(struct rt_stat_device) * RT_STAT_DEVICES},
+		{&h->lcore_offset, sizeof(struct rt_stat_lcore) * RT_STAT_LCORES},
 		{&h->sampler_offset, sizeof(struct rt_stat_sampler) * RT_STAT_SAMPLERS},
 		{&h->log_offset, sizeof(struct rt_stat_log) * RT_STAT_LOGS},
 	};
@@ -62,6 +64,8 @@ static void map_tables(struct test_stats *f, uint8_t *base, const struct rt_stat
 	f->pools = (void *)(base + h->pool_offset);
 	f->rings = (void *)(base + h->ring_offset);
 	f->xstats = (void *)(base + h->xstat_offset);
+	f->devices = (void *)(base + h->device_offset);
+	f->lcores = (void *)(base + h->lcore_offset);
 	f->samplers = (void *)(base + h->sampler_offset);
 	f->logs = (void *)(base + h->log_offset);
 }

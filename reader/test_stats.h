@@ -17,6 +17,8 @@ struct test_stats {
 	struct rt_stat_pool *pools;
 	struct rt_stat_ring *rings;
 	struct rt_stat_xstat *xstats;
+	struct rt_stat_device *devices;
+	struct rt_stat_lcore *lcores;
 	struct rt_stat_sampler *samplers;
 	struct rt_stat_log *logs;
 };

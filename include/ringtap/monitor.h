@@ -29,7 +29,8 @@ enum {
 	RINGTAP_INTERVALS = 1 << 7, /* each gap and each busy period of GAPS and BUSY */
 	/* With RINGTAP_LATENCY: a pair for each sending queue and class of lengths. */
 	RINGTAP_LATENCY_SPLIT = 1 << 8,
-	RINGTAP_XSTATS = 1 << 9, /* extended statistics of drivers; earlier probes have none */
+	RINGTAP_XSTATS = 1 << 9,   /* extended statistics of drivers; earlier probes have none */
+	RINGTAP_DEVICES = 1 << 10, /* event, crypto and DMA devices; the same */
 };
 
 #define RINGTAP_BURSTS 512 /* burst sizes that are counted one by one: 0 … 512 */
@@ -202,6 +203,36 @@ struct ringtap_xstat_stats {
 	uint64_t read_ns; /* since the epoch; 0: none yet */
 };
 
+enum ringtap_device_kind { RINGTAP_EVENTDEV, RINGTAP_CRYPTODEV, RINGTAP_DMADEV };
+enum ringtap_device_part {
+	RINGTAP_PART_DEVICE,
+	RINGTAP_PART_PORT,    /* an eventdev's */
+	RINGTAP_PART_QUEUE,   /* the same */
+	RINGTAP_PART_CHANNEL, /* virtual channel of a dmadev */
+};
+
+/* A statistic of a device, or of a part of it, as DPDK's library has it, read about twice a second
+ * while the device is in use. */
+struct ringtap_device_stat {
+	char device[RINGTAP_NAME_LEN];
+	char name[RINGTAP_NAME_LEN];
+	uint32_t kind;    /* enum ringtap_device_kind */
+	uint32_t id;      /* the device's in its library */
+	uint32_t part;    /* enum ringtap_device_part */
+	uint32_t number;  /* the part's; 0: the device */
+	bool gone;        /* the device is not in use any more, or has no such statistic */
+	uint64_t value;   /* that of the last reading */
+	uint64_t read_ns; /* since the epoch; 0: none yet */
+};
+
+/* Cycles that an application counts of an lcore (rte_lcore_register_usage_cb(), DPDK 23.03 and
+ * later), read about twice a second while RINGTAP_BUSY is on. */
+struct ringtap_lcore_stats {
+	uint32_t lcore;
+	uint64_t total_cycles, busy_cycles;
+	uint64_t read_ns; /* since the epoch; 0: unknown */
+};
+
 struct ringtap_sample {
 	uint64_t address, iova;
 	uint32_t tsc;  /* low half */
@@ -241,6 +272,10 @@ struct ringtap_snapshot {
 	struct ringtap_array rings;
 	uint32_t xstat_count, xstats_beyond;
 	struct ringtap_array xstats;
+	uint32_t device_stat_count, device_stats_beyond;
+	struct ringtap_array device_stats;
+	uint32_t lcore_count;
+	struct ringtap_array lcores; /* entry i is lcore i */
 };
 
 /* Entry i of a snapshot, a thread or a run of samples; i is less than the count beside it. Lives as
@@ -285,6 +320,18 @@ RINGTAP_INLINE const struct ringtap_xstat_stats *ringtap_snapshot_xstat(
 	const struct ringtap_snapshot *s, uint32_t i)
 {
 	return (const struct ringtap_xstat_stats *)ringtap_array_at(&s->xstats, i);
+}
+
+RINGTAP_INLINE const struct ringtap_device_stat *ringtap_snapshot_device_stat(
+	const struct ringtap_snapshot *s, uint32_t i)
+{
+	return (const struct ringtap_device_stat *)ringtap_array_at(&s->device_stats, i);
+}
+
+RINGTAP_INLINE const struct ringtap_lcore_stats *ringtap_snapshot_lcore(
+	const struct ringtap_snapshot *s, uint32_t i)
+{
+	return (const struct ringtap_lcore_stats *)ringtap_array_at(&s->lcores, i);
 }
 
 RINGTAP_INLINE const struct ringtap_sample_run *ringtap_snapshot_sample_run(

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include <rte_dev.h>
 #include <rte_lcore.h>
 #include <rte_telemetry.h>
 #include <rte_version.h>
@@ -36,10 +37,14 @@ static inline int rt_compat_control_thread(const char *name, uint32_t (*run)(voi
 #define RT_COMPAT_BUS_CLEANUP     true
 #define rt_compat_bus_name(bus)   rte_bus_name(bus)
 #define rt_compat_mbuf_iova(mbuf) rte_mbuf_iova_get(mbuf)
+#define rt_compat_device_name(d)  rte_dev_name(d)
+typedef uint64_t rt_compat_event_id; /* an eventdev's statistic */
 #else
 #define RT_COMPAT_BUS_CLEANUP     false /* rte_eal_cleanup() does not call buses */
 #define rt_compat_bus_name(bus)   (((const struct rte_bus *)(bus))->name)
 #define rt_compat_mbuf_iova(mbuf) ((mbuf)->buf_iova)
+#define rt_compat_device_name(d)  ((d)->name)
+typedef unsigned rt_compat_event_id;
 #endif
 
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
@@ -50,6 +55,12 @@ static inline int rt_compat_control_thread(const char *name, uint32_t (*run)(voi
 #define rt_compat_tel_uint(dict, name, v)  rte_tel_data_add_dict_u64(dict, name, v)
 #define rt_compat_tel_array_uint(array, v) rte_tel_data_add_array_u64(array, v)
 #define RT_COMPAT_TEL_UINT                 RTE_TEL_U64_VAL
+struct rte_lcore_usage {
+	uint64_t total_cycles, busy_cycles;
+};
+typedef int (*rte_lcore_usage_cb)(unsigned lcore, struct rte_lcore_usage *usage);
+/* An object for 22.11 also serves 23.03 and 23.07, which have it. */
+extern void rte_lcore_register_usage_cb(rte_lcore_usage_cb cb);
 #endif
 
 #endif

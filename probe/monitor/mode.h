@@ -11,7 +11,8 @@
  * beyond USDT. */
 #define RT_COLLECT_TRACE (1u << 31)
 /* Collectors that need hooks. */
-#define RT_COLLECT_HOOKS (RT_COLLECT_ALL & ~(RT_COLLECT_POOLS | RT_COLLECT_XSTATS))
+#define RT_COLLECT_HOOKS \
+	(RT_COLLECT_ALL & ~(RT_COLLECT_POOLS | RT_COLLECT_XSTATS | RT_COLLECT_DEVICES))
 
 /* In the mode's latency_every, beside a number above 1: times of packets without the flag are
  * inferred, see latency.c. If every packet is timed they are inferred anyway. */

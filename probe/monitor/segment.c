@@ -42,6 +42,8 @@ static struct rt_stat_header lay_out(void)
 	h.pool_offset = place(&at, sizeof(struct rt_stat_pool) * RT_STAT_POOLS);
 	h.ring_offset = place(&at, sizeof(struct rt_stat_ring) * RT_STAT_RINGS);
 	h.xstat_offset = place(&at, sizeof(struct rt_stat_xstat) * RT_STAT_XSTATS);
+	h.device_offset = place(&at, sizeof(struct rt_stat_device) * RT_STAT_DEVICES);
+	h.lcore_offset = place(&at, sizeof(struct rt_stat_lcore) * RT_STAT_LCORES);
 	h.sampler_offset = place(&at, sizeof(struct rt_stat_sampler) * RT_STAT_SAMPLERS);
 	h.log_offset = place(&at, sizeof(struct rt_stat_log) * RT_STAT_LOGS);
 	h.segment_size = (at + page - 1) / page * page;
@@ -60,6 +62,8 @@ static void find_tables(struct rt_stats *f)
 	f->pools = (void *)(base + f->header->pool_offset);
 	f->rings = (void *)(base + f->header->ring_offset);
 	f->xstats = (void *)(base + f->header->xstat_offset);
+	f->devices = (void *)(base + f->header->device_offset);
+	f->lcores = (void *)(base + f->header->lcore_offset);
 	f->samplers = (void *)(base + f->header->sampler_offset);
 	f->logs = (void *)(base + f->header->log_offset);
 }

@@ -150,6 +150,10 @@ static void apply(const struct rt_clock_line *clock)
 	}
 	if (on & ~f->header->collectors & RT_COLLECT_XSTATS)
 		rt_stats_begin_xstats(f, now_ns);
+	if (on & ~f->header->collectors & RT_COLLECT_DEVICES)
+		rt_stats_refresh_devices(f, now_ns);
+	if (on & ~f->header->collectors & RT_COLLECT_BUSY)
+		rt_stats_refresh_lcores(f, now_ns);
 	rt_stats_supply(f, on);
 	rt_stats_use_supply(f);
 	/* Latencies are measured when all hooks are in: a time stamp must not get through a port
@@ -257,6 +261,10 @@ void rt_stats_tick(uint64_t now_ms, const struct rt_clock_line *clock)
 	rt_stats_refresh_ports(f, now_ns);
 	if (rt_stat_mode.state & RT_COLLECT_XSTATS)
 		rt_stats_refresh_xstats(f, now_ns);
+	if (rt_stat_mode.state & RT_COLLECT_DEVICES)
+		rt_stats_refresh_devices(f, now_ns);
+	if (rt_stat_mode.state & RT_COLLECT_BUSY)
+		rt_stats_refresh_lcores(f, now_ns);
 	rt_stats_refresh_threads(f, now_ns);
 	rt_stats_infer(f);
 	fold_losses(f);

@@ -120,11 +120,7 @@ static bool names_are_current(struct rt_stats *f, uint32_t port, uint32_t count)
 
 static void show(struct rt_stat_xstat *e, uint64_t value, uint64_t now_ns)
 {
-	/* Pairs with the fence in read_xstat(). */
-	rt_store(&e->read_ns, 0);
-	rt_fence_release();
-	rt_store(&e->value, value);
-	rt_store_release(&e->read_ns, now_ns);
+	rt_stat_show(&e->read_ns, &e->value, value, now_ns);
 	rt_store(&e->state, RT_IF_PRESENT);
 }
 

@@ -22,8 +22,13 @@ static_assert((int)RINGTAP_POLLS == RT_COLLECT_POLLS && (int)RINGTAP_BYTES == RT
 		      (int)RINGTAP_INTERVAL_GAP == RT_INTERVAL_GAP &&
 		      (int)RINGTAP_INTERVAL_BUSY == RT_INTERVAL_BUSY &&
 		      (int)RINGTAP_LATENCY_SPLIT == RT_COLLECT_SPLIT &&
-		      (int)RINGTAP_XSTATS == RT_COLLECT_XSTATS,
+		      (int)RINGTAP_XSTATS == RT_COLLECT_XSTATS &&
+		      (int)RINGTAP_DEVICES == RT_COLLECT_DEVICES,
 	"collectors go over the wire as they are");
+static_assert((int)RINGTAP_DMADEV == RT_DEVICE_DMA && (int)RINGTAP_CRYPTODEV == RT_DEVICE_CRYPTO &&
+		      (int)RINGTAP_PART_QUEUE == RT_PART_QUEUE &&
+		      (int)RINGTAP_PART_CHANNEL == RT_PART_CHANNEL,
+	"kinds of devices and parts are shown as they are");
 
 static int too_old(const struct ringtap_monitor *mon, char *err, size_t errlen)
 {
@@ -64,7 +69,8 @@ static int receive(struct ringtap_monitor *mon, char *err, size_t errlen)
 static unsigned unknown(const struct ringtap_monitor *mon)
 {
 	return (mon->stats.logs ? 0 : (unsigned)RT_COLLECT_INTERVALS) |
-	       (mon->stats.xstats ? 0 : (unsigned)RT_COLLECT_XSTATS);
+	       (mon->stats.xstats ? 0 : (unsigned)RT_COLLECT_XSTATS) |
+	       (mon->stats.devices ? 0 : (unsigned)RT_COLLECT_DEVICES);
 }
 
 static int ask(struct ringtap_monitor *mon, unsigned collectors, unsigned latency_every, char *err,
@@ -119,7 +125,8 @@ static int start(struct ringtap_monitor *mon, const char *dir,
 	if (!ret)
 		ret = ask(mon, o.collectors, o.latency_every, err, errlen);
 	/* Only the statistics show whether the probe knows these. */
-	late = o.collectors & (RINGTAP_INTERVALS | RINGTAP_XSTATS) & ~unknown(mon);
+	late = o.collectors & (RINGTAP_INTERVALS | RINGTAP_XSTATS | RINGTAP_DEVICES) &
+	       ~unknown(mon);
 	if (!ret && late & RINGTAP_INTERVALS)
 		rt_intervals_skip(mon);
 	if (!ret && late)

@@ -11,7 +11,8 @@ static uint32_t at_most(uint32_t v, uint32_t max)
 }
 
 /* Never decreases, as indices in snapshots stay valid. The acquire pairs with the releases in
- * add_port(), rt_stats_refresh_pools(), entry_of() of xstats and supply_threads(). */
+ * add_port(), rt_stats_refresh_pools(), entry_of() of xstats and devices, show() of lcores and
+ * supply_threads(). */
 static void take_count(uint32_t *count, const uint32_t *live, uint32_t max)
 {
 	uint32_t now = at_most(rt_load_acquire(live), max);
@@ -152,6 +153,10 @@ int rt_owners_update(struct ringtap_monitor *mon, uint64_t tsc_hz)
 	/* Before ports, which are complete before they have any xstat. */
 	if (mon->stats.xstats)
 		take_count(&mon->xstat_count, &mon->stats.live->xstat_count, RT_STAT_XSTATS);
+	if (mon->stats.devices)
+		take_count(&mon->device_count, &mon->stats.live->device_count, RT_STAT_DEVICES);
+	if (mon->stats.lcores)
+		take_count(&mon->lcore_count, &mon->stats.live->lcore_count, RT_STAT_LCORES);
 	take_count(&mon->port_count, &mon->stats.live->port_count, RT_STAT_PORTS);
 	take_count(&mon->pool_count, &mon->stats.live->pool_count, RT_STAT_POOLS);
 	if (mon->stats.rings)

@@ -50,8 +50,8 @@ struct ringtap_monitor {
 	uint8_t name_tries[RT_STAT_PORTS];
 	/* By index in the snapshots, in the order of discovery. */
 	uint32_t slot_count; /* entries of threads that may be in use */
-	uint32_t port_count, pool_count, ring_count, xstat_count, thread_count, queue_count,
-		pair_count, sampler_count, log_count;
+	uint32_t port_count, pool_count, ring_count, xstat_count, device_count, lcore_count,
+		thread_count, queue_count, pair_count, sampler_count, log_count;
 	struct rt_thread threads[RT_STAT_THREADS]; /* as last read */
 	struct rt_owner queues[RT_STAT_HOOKS], pairs[RT_STAT_PAIRS], samplers[RT_STAT_SAMPLERS],
 		logs[RT_STAT_LOGS];
@@ -76,6 +76,8 @@ struct rt_snapshot {
 	struct rt_pool *pools;
 	struct ringtap_ring_stats *rings;
 	struct ringtap_xstat_stats *xstats;
+	struct ringtap_device_stat *devices;
+	struct ringtap_lcore_stats *lcores;
 	struct ringtap_sample_run *sample_runs;
 	uint64_t *buckets; /* RT_STAT_BUCKETS of each pair */
 	struct ringtap_sample *samples;

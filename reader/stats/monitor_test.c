@@ -51,6 +51,13 @@ static void test_an_earlier_probe_is_not_asked_for_xstats(void **state)
 	assert_int_equal(peer.request.collectors, RT_COLLECT_POOLS);
 }
 
+static void test_an_earlier_probe_is_not_asked_for_devices(void **state)
+{
+	stats.h->device_offset = 0;
+	must_attach();
+	assert_int_equal(peer.request.collectors, RT_COLLECT_ALL & ~RT_COLLECT_DEVICES);
+}
+
 static void test_unknown_collectors_are_refused(void **state)
 {
 	must_attach();
@@ -97,7 +104,8 @@ static void test_impossible_headers_are_refused(void **state)
 	uint64_t *const offsets[] = {&stats.h->clock_offset, &stats.h->port_offset,
 		&stats.h->thread_offset, &stats.h->hook_offset, &stats.h->pair_offset,
 		&stats.h->pool_offset, &stats.h->sampler_offset, &stats.h->log_offset,
-		&stats.h->ring_offset, &stats.h->xstat_offset};
+		&stats.h->ring_offset, &stats.h->xstat_offset, &stats.h->device_offset,
+		&stats.h->lcore_offset};
 	const uint64_t bad[] = {0, 8, sizeof(good) + 8, stats.size - 64 + 8, stats.size, UINT64_MAX,
 		UINT64_MAX - 63};
 
@@ -180,6 +188,7 @@ int main(void)
 		MONITOR_TEST(test_requested_collectors_reach_the_probe),
 		MONITOR_TEST(test_an_earlier_probe_is_not_asked_for_intervals),
 		MONITOR_TEST(test_an_earlier_probe_is_not_asked_for_xstats),
+		MONITOR_TEST(test_an_earlier_probe_is_not_asked_for_devices),
 		MONITOR_TEST(test_unknown_collectors_are_refused),
 		MONITOR_TEST(test_old_probe_has_its_own_error),
 		MONITOR_TEST(test_missing_memory_is_refused),

@@ -93,9 +93,20 @@ static void since_pair(struct ringtap_pair_stats *l, const struct ringtap_pair_s
 	LESS(shared);
 }
 
+static void since_device(struct ringtap_device_stat *l, const struct ringtap_device_stat *e)
+{
+	LESS(value);
+}
+
 static void since_xstat(struct ringtap_xstat_stats *l, const struct ringtap_xstat_stats *e)
 {
 	LESS(value);
+}
+
+static void since_lcore(struct ringtap_lcore_stats *l, const struct ringtap_lcore_stats *e)
+{
+	LESS(total_cycles);
+	LESS(busy_cycles);
 }
 
 EXPORT void ringtap_snapshot_since(
@@ -125,6 +136,10 @@ EXPORT void ringtap_snapshot_since(
 		since_pair(&snap->pairs[i], &old->pairs[i]);
 	for (uint32_t i = 0; i < fewer(later->xstat_count, earlier->xstat_count); i++)
 		since_xstat(&snap->xstats[i], &old->xstats[i]);
+	for (uint32_t i = 0; i < fewer(later->device_stat_count, earlier->device_stat_count); i++)
+		since_device(&snap->devices[i], &old->devices[i]);
+	for (uint32_t i = 0; i < fewer(later->lcore_count, earlier->lcore_count); i++)
+		since_lcore(&snap->lcores[i], &old->lcores[i]);
 	subtract(snap->buckets, old->buckets, (size_t)n * RT_STAT_BUCKETS);
 }
 

@@ -69,6 +69,10 @@ static void test_counters_become_differences(void **state)
 	stats.xstats[0].value = 10;
 	stats.xstats[1].value = 1000;
 	stats.h->xstat_count = 2;
+	stats.devices[0].value = 10;
+	stats.lcores[0].total_cycles = 50;
+	stats.lcores[0].busy_cycles = 30;
+	stats.h->device_count = stats.h->lcore_count = 1;
 	take(&before);
 	h->burst[4] = 15;
 	h->burst[0] = 3;
@@ -88,6 +92,9 @@ static void test_counters_become_differences(void **state)
 	stats.xstats[1].value = 3; /* reset */
 	stats.xstats[2].value = 8;
 	stats.h->xstat_count = 3;
+	stats.devices[0].value = 14;
+	stats.lcores[0].total_cycles = 90;
+	stats.lcores[0].busy_cycles = 35;
 	take(&after);
 	ringtap_snapshot_since(after, before);
 	assert_int_equal(ringtap_snapshot_queue(after, 0)->burst[4], 5);
@@ -111,6 +118,9 @@ static void test_counters_become_differences(void **state)
 	assert_int_equal(ringtap_snapshot_xstat(after, 0)->value, 4);
 	assert_int_equal(ringtap_snapshot_xstat(after, 1)->value, 3);
 	assert_int_equal(ringtap_snapshot_xstat(after, 2)->value, 8);
+	assert_int_equal(ringtap_snapshot_device_stat(after, 0)->value, 4);
+	assert_int_equal(ringtap_snapshot_lcore(after, 0)->total_cycles, 40);
+	assert_int_equal(ringtap_snapshot_lcore(after, 0)->busy_cycles, 5);
 	assert_true(after->interval_ns > 0 && before->interval_ns == 0);
 }
 

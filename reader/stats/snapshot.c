@@ -206,17 +206,20 @@ static void read_rings(const struct ringtap_monitor *mon, struct rt_snapshot *sn
 	}
 }
 
-/* read_ns is 0 if the probe finishes no reading. */
-static void read_xstat(const struct rt_stat_xstat *x, struct ringtap_xstat_stats *o)
+/* One reading of up to two values; the time of it, or 0 if the probe finishes none. */
+static uint64_t read_values(const uint64_t *read_ns, const uint64_t *a, const uint64_t *b,
+	uint64_t *first, uint64_t *second)
 {
 	for (int i = 0; i < COUNTER_TRIES; i++) {
-		o->read_ns = rt_load_acquire(&x->read_ns);
-		o->value = rt_load(&x->value);
-		rt_fence_acquire(); /* pairs with the one in show() */
-		if (o->read_ns && rt_load(&x->read_ns) == o->read_ns)
-			return;
+		uint64_t ns = rt_load_acquire(read_ns);
+
+		*first = rt_load(a);
+		*second = rt_load(b);
+		rt_fence_acquire(); /* pairs with the one in rt_stat_show() */
+		if (ns && rt_load(read_ns) == ns)
+			return ns;
 	}
-	o->read_ns = 0;
+	return 0;
 }
 
 static void read_xstats(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
@@ -229,7 +232,38 @@ static void read_xstats(const struct ringtap_monitor *mon, struct rt_snapshot *s
 		rt_copy_text(o->name, x->name, sizeof(o->name));
 		o->port = port < mon->port_count ? port : RINGTAP_NO_INDEX;
 		o->gone = mon->dead || rt_load(&x->state) == RT_IF_GONE;
-		read_xstat(x, o);
+		o->read_ns = read_values(&x->read_ns, &x->value, &x->value, &o->value, &o->value);
+	}
+}
+
+static void read_devices(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
+{
+	for (uint32_t i = 0; i < snap->pub.device_stat_count; i++) {
+		const struct rt_stat_device *d = &mon->stats.devices[i];
+		struct ringtap_device_stat *o = &snap->devices[i];
+		uint8_t kind = rt_load(&d->kind), part = rt_load(&d->part);
+		bool known = kind < RT_DEVICE_KINDS && part < RT_PARTS;
+
+		rt_copy_text(o->device, d->device, sizeof(o->device));
+		rt_copy_text(o->name, d->name, sizeof(o->name));
+		o->kind = known ? kind : 0;
+		o->part = known ? part : 0;
+		o->id = rt_load(&d->id);
+		o->number = rt_load(&d->number);
+		o->gone = mon->dead || !known || rt_load(&d->state) == RT_IF_GONE;
+		o->read_ns = read_values(&d->read_ns, &d->value, &d->value, &o->value, &o->value);
+	}
+}
+
+static void read_lcores(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
+{
+	for (uint32_t i = 0; i < snap->pub.lcore_count; i++) {
+		const struct rt_stat_lcore *l = &mon->stats.lcores[i];
+		struct ringtap_lcore_stats *o = &snap->lcores[i];
+
+		o->lcore = i;
+		o->read_ns = read_values(&l->read_ns, &l->total_cycles, &l->busy_cycles,
+			&o->total_cycles, &o->busy_cycles);
 	}
 }
 
@@ -321,6 +355,8 @@ static int allocate(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
 	f->pool_count = mon->pool_count;
 	f->ring_count = mon->ring_count;
 	f->xstat_count = mon->xstat_count;
+	f->device_stat_count = mon->device_count;
+	f->lcore_count = mon->lcore_count;
 	snap->ports = room(f->port_count, sizeof(*snap->ports), &f->ports);
 	snap->threads = room(f->thread_count, sizeof(*snap->threads), &f->threads);
 	snap->queues = room(f->queue_count, sizeof(*snap->queues), &f->queues);
@@ -328,9 +364,11 @@ static int allocate(const struct ringtap_monitor *mon, struct rt_snapshot *snap)
 	snap->pools = room(f->pool_count, sizeof(*snap->pools), &f->pools);
 	snap->rings = room(f->ring_count, sizeof(*snap->rings), &f->rings);
 	snap->xstats = room(f->xstat_count, sizeof(*snap->xstats), &f->xstats);
+	snap->devices = room(f->device_stat_count, sizeof(*snap->devices), &f->device_stats);
+	snap->lcores = room(f->lcore_count, sizeof(*snap->lcores), &f->lcores);
 	snap->buckets = calloc((size_t)f->pair_count + 1, RT_STAT_BUCKETS * sizeof(*snap->buckets));
 	if (!snap->ports || !snap->threads || !snap->queues || !snap->pairs || !snap->pools ||
-		!snap->rings || !snap->xstats || !snap->buckets)
+		!snap->rings || !snap->xstats || !snap->devices || !snap->lcores || !snap->buckets)
 		return -ENOMEM;
 	return 0;
 }
@@ -355,6 +393,7 @@ static int fill(struct ringtap_monitor *mon, struct rt_snapshot *snap)
 	f->pools_beyond = rt_load(&live->pools_beyond);
 	f->rings_beyond = mon->stats.rings ? rt_load(&live->rings_beyond) : 0;
 	f->xstats_beyond = mon->stats.xstats ? rt_load(&live->xstats_beyond) : 0;
+	f->device_stats_beyond = mon->stats.devices ? rt_load(&live->devices_beyond) : 0;
 	/* If it is being written for long, the writer is preempted or dead: keep the old line. */
 	(void)rt_clock_read(mon->stats.clock, &mon->line);
 	ret = rt_owners_update(mon, f->tsc_hz);
@@ -372,6 +411,8 @@ static int fill(struct ringtap_monitor *mon, struct rt_snapshot *snap)
 	read_pools(mon, snap);
 	read_rings(mon, snap);
 	read_xstats(mon, snap);
+	read_devices(mon, snap);
+	read_lcores(mon, snap);
 	return read_runes(mon, snap);
 }
 
@@ -401,6 +442,8 @@ EXPORT void ringtap_snapshot_free(struct ringtap_snapshot *f)
 	free(snap->pools);
 	free(snap->rings);
 	free(snap->xstats);
+	free(snap->devices);
+	free(snap->lcores);
 	free(snap->sample_runs);
 	free(snap->buckets);
 	free(snap->samples);

@@ -298,6 +298,65 @@ static void test_no_xstats_of_an_earlier_probe(void **state)
 	assert_int_equal(f->xstats_beyond, 0);
 }
 
+static void test_devices(void **state)
+{
+	const struct ringtap_device_stat *d;
+
+	strcpy(stats.devices[0].device, "dma_\x1b[2J");
+	strcpy(stats.devices[0].name, "submitted");
+	stats.devices[0].kind = RT_DEVICE_DMA;
+	stats.devices[0].part = RT_PART_CHANNEL;
+	stats.devices[0].id = 3;
+	stats.devices[0].number = 7;
+	stats.devices[0].read_ns = 5;
+	stats.devices[0].value = 1ull << 40;
+	memset(stats.devices[1].name, 'x', sizeof(stats.devices[1].name));
+	stats.devices[1].kind = RT_DEVICE_KINDS;
+	stats.devices[2].part = RT_PARTS;
+	stats.devices[3].state = RT_IF_GONE;
+	stats.h->device_count = 4;
+	stats.h->devices_beyond = 5;
+	must_attach();
+	assert_int_equal(f->device_stat_count, 4);
+	assert_int_equal(f->device_stats_beyond, 5);
+	d = ringtap_snapshot_device_stat(f, 0);
+	assert_string_equal(d->device, "dma_?[2J");
+	assert_string_equal(d->name, "submitted");
+	assert_int_equal(d->kind, RINGTAP_DMADEV);
+	assert_int_equal(d->part, RINGTAP_PART_CHANNEL);
+	assert_true(d->id == 3 && d->number == 7);
+	assert_int_equal(d->read_ns, 5);
+	assert_int_equal(d->value, 1ull << 40);
+	assert_false(d->gone);
+	assert_int_equal(strlen(ringtap_snapshot_device_stat(f, 1)->name), RINGTAP_NAME_LEN - 1);
+	for (uint32_t i = 1; i < 4; i++) {
+		d = ringtap_snapshot_device_stat(f, i);
+		assert_true(d->gone && !d->kind && !d->part);
+	}
+}
+
+static void test_lcores(void **state)
+{
+	stats.lcores[1] =
+		(struct rt_stat_lcore){.read_ns = 5, .total_cycles = 1ull << 40, .busy_cycles = 9};
+	stats.h->lcore_count = 2;
+	must_attach();
+	assert_int_equal(f->lcore_count, 2);
+	assert_int_equal(ringtap_snapshot_lcore(f, 0)->read_ns, 0);
+	assert_int_equal(ringtap_snapshot_lcore(f, 1)->lcore, 1);
+	assert_int_equal(ringtap_snapshot_lcore(f, 1)->read_ns, 5);
+	assert_int_equal(ringtap_snapshot_lcore(f, 1)->total_cycles, 1ull << 40);
+	assert_int_equal(ringtap_snapshot_lcore(f, 1)->busy_cycles, 9);
+}
+
+static void test_no_devices_and_lcores_of_an_earlier_probe(void **state)
+{
+	stats.h->device_offset = stats.h->lcore_offset = 0;
+	stats.h->device_count = stats.h->devices_beyond = stats.h->lcore_count = 7;
+	must_attach();
+	assert_int_equal(f->device_stat_count + f->device_stats_beyond + f->lcore_count, 0);
+}
+
 static void test_runs(void **state)
 {
 	test_sample_run(&stats, 0, 6, 20);
@@ -457,6 +516,8 @@ static void test_counts_stay_within_their_tables(void **state)
 	stats.h->pools_beyond = 6;
 	stats.h->ring_count = RT_STAT_RINGS + 1;
 	stats.h->xstat_count = RT_STAT_XSTATS + 1;
+	stats.h->device_count = RT_STAT_DEVICES + 1;
+	stats.h->lcore_count = RT_STAT_LCORES + 1;
 	must_attach();
 	assert_int_equal(f->ports_beyond, 5);
 	assert_int_equal(f->pools_beyond, 6);
@@ -465,6 +526,8 @@ static void test_counts_stay_within_their_tables(void **state)
 	assert_int_equal(f->pool_count, RT_STAT_POOLS);
 	assert_int_equal(f->ring_count, RT_STAT_RINGS);
 	assert_int_equal(f->xstat_count, RT_STAT_XSTATS);
+	assert_int_equal(f->device_stat_count, RT_STAT_DEVICES);
+	assert_int_equal(f->lcore_count, RT_STAT_LCORES);
 }
 
 /* Reading unused entries would allocate memory. */
@@ -506,6 +569,9 @@ int main(void)
 		MONITOR_TEST(test_no_rings_of_an_earlier_probe),
 		MONITOR_TEST(test_xstats),
 		MONITOR_TEST(test_no_xstats_of_an_earlier_probe),
+		MONITOR_TEST(test_devices),
+		MONITOR_TEST(test_lcores),
+		MONITOR_TEST(test_no_devices_and_lcores_of_an_earlier_probe),
 		MONITOR_TEST(test_runs),
 		MONITOR_TEST(test_new_owner_of_a_slot_continues_its_counters),
 		MONITOR_TEST(test_incomplete_block_is_skipped),

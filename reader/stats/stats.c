@@ -31,28 +31,33 @@ static bool tables_fit(const struct rt_stat_header *h)
 {
 	const struct {
 		uint64_t offset, count, each;
-	} tables[] = {
-		{h->clock_offset, 1, sizeof(struct rt_seg_clock)},
-		{h->port_offset, RT_STAT_PORTS, sizeof(struct rt_stat_port)},
-		{h->thread_offset, RT_STAT_THREADS, sizeof(struct rt_stat_thread)},
-		{h->hook_offset, RT_STAT_HOOKS, sizeof(struct rt_stat_hook)},
-		{h->pair_offset, RT_STAT_PAIRS, sizeof(struct rt_stat_pair)},
-		{h->pool_offset, RT_STAT_POOLS, sizeof(struct rt_stat_pool)},
-		{h->sampler_offset, RT_STAT_SAMPLERS, sizeof(struct rt_stat_sampler)},
-	};
+	} tables[] =
+		{
+			{h->clock_offset, 1, sizeof(struct rt_seg_clock)},
+			{h->port_offset, RT_STAT_PORTS, sizeof(struct rt_stat_port)},
+			{h->thread_offset, RT_STAT_THREADS, sizeof(struct rt_stat_thread)},
+			{h->hook_offset, RT_STAT_HOOKS, sizeof(struct rt_stat_hook)},
+			{h->pair_offset, RT_STAT_PAIRS, sizeof(struct rt_stat_pair)},
+			{h->pool_offset, RT_STAT_POOLS, sizeof(struct rt_stat_pool)},
+			{h->sampler_offset, RT_STAT_SAMPLERS, sizeof(struct rt_stat_sampler)},
+		},
+	  later[] = {
+		  {h->ring_offset, RT_STAT_RINGS, sizeof(struct rt_stat_ring)},
+		  {h->xstat_offset, RT_STAT_XSTATS, sizeof(struct rt_stat_xstat)},
+		  {h->device_offset, RT_STAT_DEVICES, sizeof(struct rt_stat_device)},
+		  {h->lcore_offset, RT_STAT_LCORES, sizeof(struct rt_stat_lcore)},
+		  {h->log_offset, RT_STAT_LOGS, sizeof(struct rt_stat_log)},
+	  };
 
-	if (h->ring_offset && !rt_table_fits(h->segment_size, h->ring_offset, RT_STAT_RINGS,
-				      sizeof(struct rt_stat_ring), 64))
-		return false;
-	if (h->xstat_offset && !rt_table_fits(h->segment_size, h->xstat_offset, RT_STAT_XSTATS,
-				       sizeof(struct rt_stat_xstat), 64))
-		return false;
-	if (h->log_offset && !rt_table_fits(h->segment_size, h->log_offset, RT_STAT_LOGS,
-				     sizeof(struct rt_stat_log), 64))
-		return false;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		if (!rt_table_fits(
 			    h->segment_size, tables[i].offset, tables[i].count, tables[i].each, 64))
+			return false;
+	}
+	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+		/* 0: an earlier probe. */
+		if (later[i].offset && !rt_table_fits(h->segment_size, later[i].offset,
+					       later[i].count, later[i].each, 64))
 			return false;
 	}
 	return true;
@@ -73,6 +78,12 @@ static int check_header(const struct rt_stat_header *h, int64_t size, char *err,
 	if (!tables_fit(h))
 		return bad(err, errlen, "a table lies outside of the memory");
 	return 0;
+}
+
+/* NULL: an earlier probe has none. */
+static const void *table(const uint8_t *base, uint64_t offset)
+{
+	return offset ? base + offset : NULL;
 }
 
 int rt_stats_map(struct rt_stats *f, int fd, char *err, size_t errlen)
@@ -107,10 +118,12 @@ int rt_stats_map(struct rt_stats *f, int fd, char *err, size_t errlen)
 	f->hooks = (const void *)(base + f->h.hook_offset);
 	f->pairs = (const void *)(base + f->h.pair_offset);
 	f->pools = (const void *)(base + f->h.pool_offset);
-	f->rings = f->h.ring_offset ? (const void *)(base + f->h.ring_offset) : NULL;
-	f->xstats = f->h.xstat_offset ? (const void *)(base + f->h.xstat_offset) : NULL;
+	f->rings = table(base, f->h.ring_offset);
+	f->xstats = table(base, f->h.xstat_offset);
+	f->devices = table(base, f->h.device_offset);
+	f->lcores = table(base, f->h.lcore_offset);
 	f->samplers = (const void *)(base + f->h.sampler_offset);
-	f->logs = f->h.log_offset ? (const void *)(base + f->h.log_offset) : NULL;
+	f->logs = table(base, f->h.log_offset);
 	return 0;
 }
 

@@ -17,8 +17,10 @@ struct rt_stats {
 	const struct rt_stat_hook *hooks;
 	const struct rt_stat_pair *pairs;
 	const struct rt_stat_pool *pools;
-	const struct rt_stat_ring *rings;   /* NULL: an earlier probe */
-	const struct rt_stat_xstat *xstats; /* NULL: an earlier probe */
+	const struct rt_stat_ring *rings;     /* NULL: an earlier probe */
+	const struct rt_stat_xstat *xstats;   /* NULL: an earlier probe */
+	const struct rt_stat_device *devices; /* NULL: an earlier probe */
+	const struct rt_stat_lcore *lcores;   /* NULL: an earlier probe */
 	const struct rt_stat_sampler *samplers;
 	const struct rt_stat_log *logs; /* NULL: an earlier probe */
 };
