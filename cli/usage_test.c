@@ -224,7 +224,7 @@ static const struct misuse of_host[] = {
 
 static const struct misuse of_top[] = {
 	{"top --view moon",
-		"top: --view moon: unknown; choose from apps|ports|queues|threads|pools|rings|xstats|latency|gaps"},
+		"top: --view moon: unknown; choose from apps|ports|queues|threads|pools|rings|xstats|devices|latency|gaps"},
 	{"top --by moon --once",
 		"top: --by moon: the view ports has no such column; choose from APP, PORT, ID, RXPPS, RXBIT/s, TXPPS,"},
 	{"top --interval 0.01s --once", "top: --interval 0.01s: out of range; give 100ms to 1h"},

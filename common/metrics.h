@@ -17,8 +17,10 @@ enum rt_metric_object {
 	RT_OBJECT_POOL,
 	RT_OBJECT_RING,
 	RT_OBJECT_XSTAT,
-	RT_OBJECT_PAIR, /* latency between two ports */
-	RT_OBJECT_GAP,  /* a polling gap or a microburst */
+	RT_OBJECT_DEVICE, /* a statistic of an event, crypto or DMA device */
+	RT_OBJECT_LCORE,  /* what the application counts of it */
+	RT_OBJECT_PAIR,   /* latency between two ports */
+	RT_OBJECT_GAP,    /* a polling gap or a microburst */
 	/* Not of a snapshot, but of a flight recorder's answer, by the same keys. */
 	RT_OBJECT_RECORDER,
 	RT_OBJECT_KEPT,      /* a port of a recorder's application */
@@ -66,6 +68,8 @@ enum rt_unit {
 		"refuses to read them")                                                            \
 	M(APP, APP_XSTATS, "uncounted_xstats", "uncounted_xstats", GAUGE, COUNT,                   \
 		"xstats that are not shown: more than 512 of a port, or 2048 in all")              \
+	M(APP, APP_DEVICES, "uncounted_device_stats", "uncounted_device_stats", GAUGE, COUNT,      \
+		"statistics of devices that are not shown: more than 2048")                        \
 	M(APP, APP_LEFT_OUT, NULL, "samples_left_out", GAUGE, COUNT,                               \
 		"samples that are missing here: the application has more than it may; "            \
 		"--max-samples")                                                                   \
@@ -167,6 +171,8 @@ enum rt_unit {
 	M(THREAD, WAIT_SHARE, "wait_share", NULL, GAUGE, SHARE, "time runnable without a CPU")     \
 	M(THREAD, PREEMPTION_RATE, "preemptions_per_second", NULL, GAUGE, RATE,                    \
 		"involuntary context switches a second")                                           \
+	M(THREAD, LCORE_USAGE, "lcore_busy_share", NULL, GAUGE, SHARE,                             \
+		"busy share of its lcore, as the application counts it")                           \
 	M(THREAD, MAX_GAP, "max_gap_ns", "thread_max_polling_gap_seconds", GAUGE, NS,              \
 		"longest polling gap; in Prometheus of about the last 16 seconds")                 \
 	M(THREAD, MAX_IDLE_GAP, "max_idle_gap_ns", NULL, GAUGE, NS,                                \
@@ -221,6 +227,25 @@ enum rt_unit {
 		"value of the extended statistic at the last reading of the driver")               \
 	M(XSTAT, XSTAT_RATE, "per_second", NULL, GAUGE, RATE,                                      \
 		"how fast it grew, if it did not fall")                                            \
+	M(DEVICE, DEVICE_KIND, "kind", NULL, GAUGE, TEXT,                                          \
+		"library: eventdev, cryptodev or dmadev")                                          \
+	M(DEVICE, DEVICE_NAME, "device", NULL, GAUGE, TEXT, "device")                              \
+	M(DEVICE, DEVICE_ID, "index", NULL, GAUGE, COUNT, "number of the device in its library")   \
+	M(DEVICE, DEVICE_PART, "part", NULL, GAUGE, TEXT,                                          \
+		"port, queue or channel that it is of; null: the device")                          \
+	M(DEVICE, DEVICE_STAT, "name", NULL, GAUGE, TEXT, "statistic of the device")               \
+	M(DEVICE, DEVICE_REMOVED, "removed", NULL, GAUGE, BOOL,                                    \
+		"whether the device is not in use any more, or has no such statistic")             \
+	M(DEVICE, DEVICE_VALUE, "value", "device_stat", GAUGE, COUNT,                              \
+		"value of the statistic at the last reading of the device")                        \
+	M(DEVICE, DEVICE_RATE, "per_second", NULL, GAUGE, RATE,                                    \
+		"how fast it grew, if it did not fall")                                            \
+	M(LCORE, LCORE_NUMBER, "lcore", NULL, GAUGE, COUNT, "lcore")                               \
+	M(LCORE, LCORE_TOTAL, "total_cycles", "lcore_counted_seconds", COUNTER, CYCLES,            \
+		"time of the lcore that the application counts (rte_lcore_register_usage_cb())")   \
+	M(LCORE, LCORE_BUSY, "busy_cycles", "lcore_busy_seconds", COUNTER, CYCLES,                 \
+		"busy time of the lcore, as the application counts it")                            \
+	M(LCORE, LCORE_SHARE, "busy_share", NULL, GAUGE, SHARE, "busy time of the counted time")   \
 	M(PAIR, RX_PORT, "rx_port", NULL, GAUGE, TEXT, "port that received")                       \
 	M(PAIR, TX_PORT, "tx_port", NULL, GAUGE, TEXT, "port that sent")                           \
 	M(PAIR, TX_THREAD, "thread", NULL, GAUGE, TEXT, "thread that sent")                        \

@@ -7,7 +7,7 @@
 #include "base/util.h"
 
 static const unsigned bits[] = {RINGTAP_POLLS, RINGTAP_BYTES, RINGTAP_BUSY, RINGTAP_GAPS,
-	RINGTAP_LATENCY, RINGTAP_ADDRESSES, RINGTAP_POOLS, RINGTAP_XSTATS};
+	RINGTAP_LATENCY, RINGTAP_ADDRESSES, RINGTAP_POOLS, RINGTAP_XSTATS, RINGTAP_DEVICES};
 #define BITS (sizeof(bits) / sizeof(bits[0]))
 
 unsigned collectors_parse(const char *command, const char *text)
@@ -38,8 +38,8 @@ unsigned collectors_parse(const char *command, const char *text)
 
 json_t *collectors_json(unsigned collectors)
 {
-	static const char *const names[] = {
-		"polls", "bytes", "busy", "gaps", "latency", "addresses", "pools", "xstats"};
+	static const char *const names[] = {"polls", "bytes", "busy", "gaps", "latency",
+		"addresses", "pools", "xstats", "devices"};
 	json_t *j = json_array();
 
 	for (size_t i = 0; i < BITS; i++)

@@ -17,7 +17,7 @@
 			"Time one packet in N only, which costs the application less (default: 1)" \
 	}
 
-#define COLLECTOR_NAMES "polls|bytes|busy|gaps|latency|addresses|pools|xstats"
+#define COLLECTOR_NAMES "polls|bytes|busy|gaps|latency|addresses|pools|xstats|devices"
 
 /* "polls,gaps" or "all" to RINGTAP_*; 0, after a message: not a list of them. */
 unsigned collectors_parse(const char *command, const char *text);

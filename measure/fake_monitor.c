@@ -327,6 +327,8 @@ static struct ringtap_snapshot *copy_of(const struct fake_stats *s)
 	c->pub.pairs = (struct ringtap_array){c->s.pairs, sizeof(c->s.pairs[0])};
 	c->pub.rings = (struct ringtap_array){c->s.rings, sizeof(c->s.rings[0])};
 	c->pub.xstats = (struct ringtap_array){c->s.xstats, sizeof(c->s.xstats[0])};
+	c->pub.device_stats = (struct ringtap_array){c->s.devices, sizeof(c->s.devices[0])};
+	c->pub.lcores = (struct ringtap_array){c->s.lcores, sizeof(c->s.lcores[0])};
 	c->pub.pools = (struct ringtap_array){c->s.pools, sizeof(c->s.pools[0])};
 	return &c->pub;
 }

@@ -26,6 +26,8 @@ struct fake_stats {
 	struct ringtap_pool_stats pools[2];
 	struct ringtap_ring_stats rings[2];
 	struct ringtap_xstat_stats xstats[4];
+	struct ringtap_device_stat devices[4];
+	struct ringtap_lcore_stats lcores[4];
 };
 
 struct fake_app {

@@ -22,6 +22,8 @@ uint32_t subject_count(const struct ringtap_snapshot *f, enum rt_metric_object o
 	case RT_OBJECT_RING: return f->ring_count;
 	/* While they are not read their values are old ones. */
 	case RT_OBJECT_XSTAT: return f->collectors & RINGTAP_XSTATS ? f->xstat_count : 0;
+	case RT_OBJECT_DEVICE: return f->collectors & RINGTAP_DEVICES ? f->device_stat_count : 0;
+	case RT_OBJECT_LCORE: return f->collectors & RINGTAP_BUSY ? f->lcore_count : 0;
 	case RT_OBJECT_PAIR: return f->pair_count;
 	default: break;
 	}
@@ -64,6 +66,8 @@ void subject_make(struct subject *x, const struct span *span, enum rt_metric_obj
 	case RT_OBJECT_POOL: x->pool = ringtap_snapshot_pool(f, i); break;
 	case RT_OBJECT_RING: x->ring = ringtap_snapshot_ring(f, i); break;
 	case RT_OBJECT_XSTAT: x->xstat = ringtap_snapshot_xstat(f, i); break;
+	case RT_OBJECT_DEVICE: x->device = ringtap_snapshot_device_stat(f, i); break;
+	case RT_OBJECT_LCORE: x->lcore = ringtap_snapshot_lcore(f, i); break;
 	case RT_OBJECT_PAIR:
 		x->pair = ringtap_snapshot_pair(f, i);
 		x->thread = ringtap_snapshot_thread(f, x->pair->thread);
@@ -105,6 +109,8 @@ bool subject_gone(const struct subject *x)
 		return x->ring->gone;
 	if (x->xstat)
 		return x->xstat->gone || x->xstat->port == NONE;
+	if (x->device)
+		return x->device->gone;
 	return x->port ? x->port->gone : x->pool ? x->pool->gone : x->thread && !x->thread->alive;
 }
 
@@ -120,6 +126,7 @@ bool subject_wanted(const struct span *s, enum rt_metric_object object, uint32_t
 	case RT_OBJECT_GAP:
 	case RT_OBJECT_THREAD: return span_has_thread(s, i);
 	case RT_OBJECT_XSTAT: return span_has_port(s, ringtap_snapshot_xstat(s->to, i)->port);
+	case RT_OBJECT_LCORE: return ringtap_snapshot_lcore(s->to, i)->read_ns != 0;
 	case RT_OBJECT_PAIR:
 		p = ringtap_snapshot_pair(s->to, i);
 		return span_has_port(s, p->rx_port) || span_has_port(s, p->tx_port);
@@ -181,6 +188,8 @@ static double app_number(const struct span *s, enum rt_metric_id id)
 	case RT_M_APP_POOLS: return s->to->pools_beyond;
 	case RT_M_APP_RINGS: return s->to->rings_beyond;
 	case RT_M_APP_XSTATS: return s->to->collectors & RINGTAP_XSTATS ? s->to->xstats_beyond : 0;
+	case RT_M_APP_DEVICES:
+		return s->to->collectors & RINGTAP_DEVICES ? s->to->device_stats_beyond : 0;
 	default: return RT_M_APP_INFO == id ? 1 : NAN;
 	}
 }
@@ -243,6 +252,7 @@ static double thread_number(const struct subject *x, enum rt_metric_id id)
 	case RT_M_CPU_SHARE: return r->cpu;
 	case RT_M_WAIT_SHARE: return r->wait;
 	case RT_M_PREEMPTION_RATE: return r->preempted;
+	case RT_M_LCORE_USAGE: return rates_lcore(x->span, b->lcore);
 	case RT_M_MAX_GAP: return known(r->worst_gap_ns);
 	case RT_M_MAX_IDLE_GAP: return known(r->worst_idle_gap_ns);
 	case RT_M_MAX_MICROBURST: return known((double)r->largest_microburst);
@@ -367,6 +377,10 @@ static const char *text_of(const struct subject *x, enum rt_metric_id id, char b
 	case RT_M_RING_NAME: return x->ring->name;
 	case RT_M_XSTAT_NAME: return x->xstat->name;
 	case RT_M_XSTAT_PORT: return port_name(x, x->xstat->port);
+	case RT_M_DEVICE_KIND: return device_kind(x->device);
+	case RT_M_DEVICE_NAME: return x->device->device;
+	case RT_M_DEVICE_PART: return device_part(buf, x->device);
+	case RT_M_DEVICE_STAT: return x->device->name;
 	case RT_M_POOL_MEMORY: return memory_name(x->pool);
 	case RT_M_RX_PORT: return port_name(x, x->pair->rx_port);
 	case RT_M_TX_PORT: return port_name(x, x->pair->tx_port);
@@ -404,6 +418,8 @@ void metric_get(const struct subject *x, enum rt_metric_id id, bool tx, struct m
 	case RT_OBJECT_POOL: v->number = pool_number(x->pool, id); break;
 	case RT_OBJECT_RING: v->number = ring_number(x, id); break;
 	case RT_OBJECT_XSTAT: v->number = xstat_number(x, id); break;
+	case RT_OBJECT_DEVICE: v->number = device_number(x, id); break;
+	case RT_OBJECT_LCORE: v->number = lcore_number(x, id); break;
 	case RT_OBJECT_PAIR: v->number = pair_number(x, id); break;
 	case RT_OBJECT_GAP: v->number = gap_number(x, id); break;
 	case RT_OBJECT_APP: v->number = app_number(x->span, id); break;
@@ -478,6 +494,8 @@ static json_t *value_json(const struct subject *x, enum rt_metric_id id, bool tx
 		return json_time(began_ns(x));
 	if (id == RT_M_XSTAT_VALUE)
 		return x->xstat->read_ns ? json_count(x->xstat->value) : json_null();
+	if (id == RT_M_DEVICE_VALUE)
+		return x->device->read_ns ? json_count(x->device->value) : json_null();
 	if (!isfinite(v.number)) /* JSON has no NAN */
 		return json_null();
 	if (unit == RT_UNIT_NS)

@@ -28,6 +28,8 @@ struct subject {
 	const struct ringtap_pool_stats *pool;
 	const struct ringtap_ring_stats *ring;
 	const struct ringtap_xstat_stats *xstat;
+	const struct ringtap_device_stat *device;
+	const struct ringtap_lcore_stats *lcore;
 	const struct ringtap_pair_stats *pair;
 	const struct ringtap_gap *gap; /* RT_OBJECT_GAP: one of the two */
 	const struct ringtap_microburst *microburst;
@@ -45,7 +47,7 @@ void subject_make(struct subject *x, const struct span *span, enum rt_metric_obj
 	uint32_t i, bool sums);
 /* Gap or microburst i of a thread that began within the span. False: there are no more. */
 bool subject_gap(struct subject *x, const struct subject *thread, uint32_t i);
-/* Whether a port, mempool, ring or xstat is there no more, or a thread has ended. */
+/* Whether a port, mempool, ring, xstat or device is there no more, or a thread has ended. */
 bool subject_gone(const struct subject *x);
 /* Whether entry i belongs to the ports that are chosen; what has no port, as mempools, always does.
  */
@@ -57,6 +59,13 @@ void metric_get(const struct subject *x, enum rt_metric_id id, bool tx, struct m
 void metrics_json(json_t *j, const struct subject *x, enum rt_metric_object object, bool tx);
 /* A port of a snapshot; null where it has no such port. */
 json_t *stats_port_json(const struct ringtap_snapshot *f, uint32_t port);
+/* The part of a device that a statistic is of, as "port 0"; "": the device itself. */
+#define PART_NAME_LEN 24
+const char *device_part(char buf[PART_NAME_LEN], const struct ringtap_device_stat *d);
+const char *device_kind(const struct ringtap_device_stat *d);
+/* Values of statistics of devices, and of lcores. */
+double device_number(const struct subject *x, enum rt_metric_id id);
+double lcore_number(const struct subject *x, enum rt_metric_id id);
 /* Adds the metrics of all objects of an interval. */
 void metrics_json_all(json_t *j, const struct span *s);
 

@@ -56,7 +56,8 @@ void metrics_json_all(json_t *j, const struct span *s)
 		enum rt_metric_object object;
 	} lists[] = {{"ports", RT_OBJECT_PORT}, {"queues", RT_OBJECT_QUEUE},
 		{"threads", RT_OBJECT_THREAD}, {"pools", RT_OBJECT_POOL}, {"rings", RT_OBJECT_RING},
-		{"xstats", RT_OBJECT_XSTAT}, {"latency", RT_OBJECT_PAIR}};
+		{"xstats", RT_OBJECT_XSTAT}, {"devices", RT_OBJECT_DEVICE},
+		{"lcores", RT_OBJECT_LCORE}, {"latency", RT_OBJECT_PAIR}};
 	struct subject x = {.span = s};
 
 	set(j, "interval_ns", json_ns(s->seconds * 1e9));

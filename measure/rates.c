@@ -411,16 +411,47 @@ double rates_ring_peak(const struct span *s, uint32_t ring)
 	return most;
 }
 
+/* Growth between two readings, and the seconds between them; both are NAN if there are not two, or
+ * the value has fallen. */
+static double grown_between(
+	uint64_t from_ns, uint64_t to_ns, uint64_t from, uint64_t to, double *seconds)
+{
+	bool known = from_ns && to_ns > from_ns && to >= from;
+
+	*seconds = known ? (double)(to_ns - from_ns) / NS_PER_S : NAN;
+	return known ? (double)(to - from) : NAN;
+}
+
 double rates_xstat(const struct span *s, uint32_t xstat, double *seconds)
 {
-	const struct ringtap_xstat_stats *b = ringtap_snapshot_xstat(s->to, xstat), *a;
+	static const struct ringtap_xstat_stats none;
+	const struct ringtap_xstat_stats *b = ringtap_snapshot_xstat(s->to, xstat), *a = &none;
 
-	*seconds = NAN;
-	if (xstat >= s->from->xstat_count)
+	if (xstat < s->from->xstat_count)
+		a = ringtap_snapshot_xstat(s->from, xstat);
+	return grown_between(a->read_ns, b->read_ns, a->value, b->value, seconds);
+}
+
+double rates_device(const struct span *s, uint32_t stat, double *seconds)
+{
+	static const struct ringtap_device_stat none;
+	const struct ringtap_device_stat *b = ringtap_snapshot_device_stat(s->to, stat), *a = &none;
+
+	if (stat < s->from->device_stat_count)
+		a = ringtap_snapshot_device_stat(s->from, stat);
+	return grown_between(a->read_ns, b->read_ns, a->value, b->value, seconds);
+}
+
+double rates_lcore(const struct span *s, uint32_t lcore)
+{
+	const struct ringtap_lcore_stats *a, *b;
+	double total, busy, seconds;
+
+	if (lcore >= s->from->lcore_count || lcore >= s->to->lcore_count)
 		return NAN;
-	a = ringtap_snapshot_xstat(s->from, xstat);
-	if (!a->read_ns || b->read_ns <= a->read_ns || b->value < a->value)
-		return NAN;
-	*seconds = (double)(b->read_ns - a->read_ns) / NS_PER_S;
-	return (double)(b->value - a->value);
+	a = ringtap_snapshot_lcore(s->from, lcore);
+	b = ringtap_snapshot_lcore(s->to, lcore);
+	total = grown_between(a->read_ns, b->read_ns, a->total_cycles, b->total_cycles, &seconds);
+	busy = grown_between(a->read_ns, b->read_ns, a->busy_cycles, b->busy_cycles, &seconds);
+	return total > 0 ? fmin(busy / total, 1) : NAN;
 }

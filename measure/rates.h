@@ -95,6 +95,13 @@ double rates_ring_peak(const struct span *s, uint32_t ring);
  * these. NAN: unknown, as it was not read twice, or has fallen. */
 double rates_xstat(const struct span *s, uint32_t xstat, double *seconds);
 
+/* The same of a statistic of a device. */
+double rates_device(const struct span *s, uint32_t stat, double *seconds);
+
+/* Busy share of what the application counts of an lcore, between its last readings before either
+ * snapshot. NAN: unknown. */
+double rates_lcore(const struct span *s, uint32_t lcore);
+
 /* Counts of a driver between its last readings before either snapshot. */
 struct driver_counts {
 	double seconds; /* between the two readings; NAN, as all others: unknown */

@@ -325,10 +325,14 @@ static void every_metric_has_a_value(void **state)
 	static struct ringtap_pair_stats pair = {.bucket = bucket};
 	const enum rt_metric_object parts[] = {RT_OBJECT_PORT, RT_OBJECT_DRIVER, RT_OBJECT_CALLS,
 		RT_OBJECT_QUEUE, RT_OBJECT_THREAD, RT_OBJECT_POOL, RT_OBJECT_PAIR, RT_OBJECT_GAP,
-		RT_OBJECT_RING, RT_OBJECT_XSTAT};
+		RT_OBJECT_RING, RT_OBJECT_XSTAT, RT_OBJECT_DEVICE, RT_OBJECT_LCORE};
 	static struct ringtap_ring_stats ring = {.name = "r", .capacity = 7, .samples = 1};
 	static struct ringtap_xstat_stats xstats[2] = {
 		{.name = "x", .read_ns = 1, .value = 5}, {.name = "x", .read_ns = 2, .value = 6}};
+	static struct ringtap_device_stat devices[2] = {
+		{.read_ns = 1}, {.device = "d", .name = "x", .part = 1, .read_ns = 2}};
+	static struct ringtap_lcore_stats lcores[2][4] = {{{0}, {0}, {0}, {.read_ns = 1}},
+		{{0}, {0}, {0}, {.read_ns = 2, .total_cycles = 5}}};
 	struct span s;
 
 	assert_true(ringtap_latency_buckets() <= sizeof(bucket) / sizeof(bucket[0]));
@@ -343,6 +347,12 @@ static void every_metric_has_a_value(void **state)
 	snapshots[1].xstats = (struct ringtap_array){&xstats[1], sizeof(xstats[0])};
 	snapshots[0].xstat_count = snapshots[1].xstat_count = snapshots[1].ring_count = 1;
 	snapshots[1].pool_count = snapshots[1].pair_count = 1;
+	for (unsigned k = 0; k < 2; k++) {
+		snapshots[k].device_stats = (struct ringtap_array){&devices[k], sizeof(devices[k])};
+		snapshots[k].lcores = (struct ringtap_array){lcores[k], sizeof(lcores[k][0])};
+		snapshots[k].device_stat_count = 1;
+		snapshots[k].lcore_count = 4;
+	}
 	threads[1][0].gaps = (struct ringtap_array){&gap, sizeof(gap)};
 	threads[1][0].gap_count = 1;
 	threads[1][0].busy_cycles = threads[1][0].idle_cycles = 5;
@@ -363,7 +373,7 @@ static void every_metric_has_a_value(void **state)
 		if (!part || m->type == RT_METRIC_INFO ||
 			(m->type == RT_METRIC_HISTOGRAM && !m->key))
 			continue;
-		subject_make(&x, &s, m->object, 0, true);
+		subject_make(&x, &s, m->object, m->object == RT_OBJECT_LCORE ? 3 : 0, true);
 		if (m->object == RT_OBJECT_GAP) {
 			gaps = x;
 			assert_true(subject_gap(&x, &gaps, 0));

@@ -97,6 +97,10 @@ static bool reason_of(const struct watched *a, char *line, size_t size)
 			"%s: xstats without an entry: %u; there are 512 entries for a port, and "
 			"2048 in all",
 			a->name, a->now->xstats_beyond);
+	else if (a->now && a->now->collectors & RINGTAP_DEVICES && a->now->device_stats_beyond)
+		snprintf(line, size,
+			"%s: statistics of devices without an entry: %u; there are 2048 entries",
+			a->name, a->now->device_stats_beyond);
 	else
 		return false;
 	return true;

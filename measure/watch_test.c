@@ -265,6 +265,10 @@ static void xstats_without_an_entry_are_a_reason(void **state)
 	assert_reason(0,
 		"app: xstats without an entry: 3; there are 512 entries for a port, and 2048 in "
 		"all");
+	fake_apps[0].s.snapshot.collectors = RINGTAP_DEVICES;
+	fake_apps[0].s.snapshot.device_stats_beyond = 4;
+	watch_step(&w);
+	assert_reason(0, "app: statistics of devices without an entry: 4; there are 2048 entries");
 }
 
 /* An exporter waits: attaching may take longer than its first interval. */

@@ -33,8 +33,8 @@ static const struct option_def options[] = {
 	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", "all|" COLLECTOR_NAMES,
 		0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
-		"latency, pools, xstats, or all (default: polls,busy,pools; gaps reads the clock at "
-		"every poll, bytes and latency read every packet, and so cost more)"},
+		"latency, pools, xstats, devices, or all (default: polls,busy,pools; gaps reads the "
+		"clock at every poll, bytes and latency read every packet, and so cost more)"},
 	LATENCY_SAMPLE_OPTION(struct export_options, watch.latency_every),
 	{OPTION_SET(OPT_ALLOW_TRIGGER), OPTION_FILE, 0, "allow-trigger", "DIR", NULL, 0, 0,
 		"Let clients on this host make 'ringtap flight' write an incident to DIR (its --write) "

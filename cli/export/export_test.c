@@ -128,6 +128,57 @@ static void test_xstats_are_exported_while_they_are_read(void **state)
 	watch.count = 3;
 }
 
+static void test_devices_and_lcores_are_exported(void **state)
+{
+	static struct ringtap_device_stat d[] = {{.device = "event_sw",
+							 .name = "rx",
+							 .id = 1,
+							 .part = RINGTAP_PART_PORT,
+							 .value = 5,
+							 .read_ns = 1},
+		{.device = "event_sw",
+			.name = "rx",
+			.id = 1,
+			.part = RINGTAP_PART_PORT,
+			.number = 2,
+			.value = 6,
+			.read_ns = 1},
+		{.device = "dma",
+			.name = "errors",
+			.kind = RINGTAP_DMADEV,
+			.value = 7,
+			.read_ns = 1},
+		{.device = "gone", .name = "rx", .gone = true, .value = 9, .read_ns = 1},
+		{.device = "unread", .name = "rx", .value = 10}};
+	static struct ringtap_lcore_stats l[] = {{.lcore = 0},
+		{.lcore = 1, .total_cycles = 4000000000, .busy_cycles = 3000000000, .read_ns = 1}};
+	char *text;
+
+	snapshot.queue_count = 0;
+	snapshot.device_stats = (struct ringtap_array){d, sizeof(d[0])};
+	snapshot.device_stat_count = sizeof(d) / sizeof(d[0]);
+	snapshot.lcores = (struct ringtap_array){l, sizeof(l[0])};
+	snapshot.lcore_count = 2;
+	snapshot.device_stats_beyond = 3;
+	snapshot.collectors |= RINGTAP_DEVICES | RINGTAP_BUSY;
+	watch.count = 1;
+	text = answer(1000, 1000);
+	assert_int_equal(test_count(text, "ringtap_device_stat{"), 3);
+	assert_non_null(strstr(text,
+		"ringtap_device_stat{app=\"mallorys\",kind=\"eventdev\",device=\"event_sw\",id=\"1\","
+		"part=\"port 2\",stat=\"rx\"} 6\n"));
+	assert_non_null(strstr(text,
+		"ringtap_device_stat{app=\"mallorys\",kind=\"dmadev\",device=\"dma\",id=\"0\","
+		"part=\"\",stat=\"errors\"} 7\n"));
+	assert_non_null(strstr(text, "ringtap_uncounted_device_stats{app=\"mallorys\"} 3\n"));
+	assert_int_equal(test_count(text, "ringtap_lcore_busy_seconds_total{"), 1);
+	assert_int_equal(test_count(text, "ringtap_lcore_counted_seconds_total{"), 1);
+	assert_non_null(
+		strstr(text, "ringtap_lcore_busy_seconds_total{app=\"mallorys\",lcore=\"1\"} "));
+	free(text);
+	watch.count = 3;
+}
+
 static void test_an_application_has_so_many_samples(void **state)
 {
 	char *text;
@@ -293,6 +344,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_entries_of_one_name_are_one_series, set_up),
 		cmocka_unit_test_setup(test_xstats_are_exported_while_they_are_read, set_up),
+		cmocka_unit_test_setup(test_devices_and_lcores_are_exported, set_up),
 		cmocka_unit_test_setup(test_an_application_has_so_many_samples, set_up),
 		cmocka_unit_test_setup(test_other_users_leave_room_for_root, set_up),
 		cmocka_unit_test(test_request_has_a_time_as_a_whole),

@@ -58,6 +58,19 @@ static int by_xstat(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 	return ret ? ret : by_port(f, x->port, y->port);
 }
 
+static int by_device(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
+{
+	const struct ringtap_device_stat *x = ringtap_snapshot_device_stat(f, a),
+					 *y = ringtap_snapshot_device_stat(f, b);
+	int ret = by_number(x->kind, y->kind);
+
+	ret = ret ? ret : by_number(x->id, y->id);
+	ret = ret ? ret : by_number(x->part, y->part);
+	ret = ret ? ret : by_number(x->number, y->number);
+	ret = ret ? ret : strcmp(x->name, y->name);
+	return ret ? ret : strcmp(x->device, y->device);
+}
+
 static int by_pair(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
 	const struct ringtap_pair_stats *x = ringtap_snapshot_pair(f, a),
@@ -92,6 +105,8 @@ static int by_labels(const struct order *o, uint32_t a, uint32_t b)
 	case RT_OBJECT_POOL: return by_pool(o->f, a, b);
 	case RT_OBJECT_RING: return by_ring(o->f, a, b);
 	case RT_OBJECT_XSTAT: return by_xstat(o->f, a, b);
+	case RT_OBJECT_DEVICE: return by_device(o->f, a, b);
+	case RT_OBJECT_LCORE: return by_number(a, b);
 	case RT_OBJECT_PAIR: return by_pair(o->f, a, b);
 	default: return 0;
 	}
@@ -177,6 +192,16 @@ static char *queue_labels(char buf[LABELS_LEN], const struct exported *x, uint32
 		q->direction == RINGTAP_TX ? "tx" : "rx", NULL);
 }
 
+static char *device_labels(char buf[LABELS_LEN], const struct exported *x, uint32_t i)
+{
+	const struct ringtap_device_stat *d = ringtap_snapshot_device_stat(x->span.to, i);
+	char id[16], part[PART_NAME_LEN];
+
+	snprintf(id, sizeof(id), "%u", d->id);
+	return export_labels(buf, "app", x->label, "kind", device_kind(d), "device", d->device,
+		"id", id, "part", device_part(part, d), "stat", d->name, NULL);
+}
+
 char *labels_of(
 	char buf[LABELS_LEN], const struct exported *x, enum rt_metric_object object, uint32_t i)
 {
@@ -206,6 +231,10 @@ char *labels_of(
 		return export_labels(buf, "app", x->label, "port",
 			s->port == NONE ? "" : ringtap_snapshot_port(f, s->port)->name, "xstat",
 			s->name, NULL);
+	case RT_OBJECT_DEVICE: return device_labels(buf, x, i);
+	case RT_OBJECT_LCORE:
+		snprintf(name, sizeof(name), "%u", i);
+		return export_labels(buf, "app", x->label, "lcore", name, NULL);
 	case RT_OBJECT_PAIR:
 		p = ringtap_snapshot_pair(f, i);
 		return export_labels(buf, "app", x->label, "rx_port",

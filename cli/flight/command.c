@@ -94,7 +94,7 @@ static const struct option_def options[] = {
 		0, 0,
 		"What the application counts for metrics.json and doctor.txt, beside what "
 		"conditions need, separated by commas: polls, bytes, busy, gaps, latency, pools, "
-		"xstats, or all (default: pools)"},
+		"xstats, devices, or all (default: pools)"},
 	LATENCY_SAMPLE_OPTION(struct flight_config, latency_every),
 	{.kind = OPTION_HEADING, .help = "Where to write"},
 	{TO(folder), OPTION_FILE, 'w', "write", "DIR", NULL, 0, 0,

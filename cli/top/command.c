@@ -29,8 +29,8 @@ struct top_options {
 static const struct option_def options[] = {
 	{TO(cfg.view), OPTION_CHOICE, 0, "view", "WHAT", VIEW_NAMES, 0, 0,
 		"The table to begin with: apps, ports, queues, threads, pools, rings, "
-		"xstats, latency, gaps or flows (default: ports); flows captures headers of one of N "
-		"received packets"},
+		"xstats, devices, latency, gaps or flows (default: ports); flows captures headers of "
+		"one of N received packets"},
 	{TO(cfg.sort), OPTION_TEXT, 0, "by", "COLUMN", COLUMN_NAMES, 0, 0,
 		"Sort by the column of this title, largest first"},
 	{TO(cfg.reverse), OPTION_FLAG, 0, "reverse", NULL, NULL, 0, 0, "Smallest first"},
@@ -51,8 +51,8 @@ static const struct option_def options[] = {
 	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", "all|" COLLECTOR_NAMES,
 		0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
-		"latency, addresses, pools, xstats, or all (default: polls,busy,pools; latency, gaps "
-		"and xstats when their view is shown)"},
+		"latency, addresses, pools, xstats, devices, or all (default: polls,busy,pools; "
+		"latency, gaps, xstats and devices when their view is shown)"},
 	LATENCY_SAMPLE_OPTION(struct top_options, watch.latency_every),
 	ATTACH_OPTION(struct top_options, watch.attach),
 };

@@ -343,7 +343,7 @@ static void draw_help(const struct top_screen *s)
 {
 	static const char *const lines[] = {
 		"a applications  p ports  u queues  t threads  m mempools  l latency  g gaps",
-		"k rings  x xstats of drivers  f flows, from a sample of received packets",
+		"k rings  x xstats of drivers  d devices  f flows, from a sample of packets",
 		"left right: other view    < >: sort by column    o: own order    r: reverse",
 		"b: count bytes, which costs more    + -: interval    space: pause",
 		"up down PgUp PgDn Home End: select a row    /: only rows with a text",

@@ -28,7 +28,7 @@ unsigned tabs_letters(unsigned width)
 
 void tabs_draw(enum top_view shown)
 {
-	static const char *const hints[] = {" h help", " q quit"};
+	static const char *const hints[] = {" h help  q quit", " h help", " ?"};
 	unsigned letters = tabs_letters((unsigned)COLS);
 	char tab[TAB_LEN];
 	int x = 0;
@@ -44,8 +44,10 @@ void tabs_draw(enum top_view shown)
 		attroff(A_REVERSE | A_BOLD | A_UNDERLINE);
 		x += len + 1;
 	}
-	for (unsigned i = 0; i < 2 && x + (int)strlen(hints[i]) <= COLS; i++) {
+	for (unsigned i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+		if (x + (int)strlen(hints[i]) > COLS)
+			continue;
 		mvaddstr(1, x, hints[i]);
-		x += (int)strlen(hints[i]) + 1;
+		break;
 	}
 }

@@ -156,6 +156,47 @@ static void xstats_of_drivers(void)
 	app->work = with_xstats;
 }
 
+static void with_devices(struct fake_app *a, uint64_t ns)
+{
+	struct ringtap_device_stat *d = a->s.devices;
+
+	fake_forward(a, ns);
+	d[0].value = 5000000000 + ns / 1000;
+	for (unsigned i = 0; i < 3; i++)
+		d[i].read_ns = TEST_NOW_REAL_NS + ns;
+	for (unsigned i = 0; i < 2; i++)
+		a->s.lcores[i + 1] = (struct ringtap_lcore_stats){.lcore = i + 1,
+			.total_cycles = ns,
+			.busy_cycles = ns / 4,
+			.read_ns = TEST_NOW_REAL_NS + ns};
+}
+
+/* Statistics of each library, one that is 0, and one that was read once. */
+static void devices_and_lcores(void)
+{
+	struct ringtap_device_stat *d = app->s.devices;
+
+	d[0] = (struct ringtap_device_stat){
+		.device = "crypto_null0", .name = "enqueued_count", .kind = RINGTAP_CRYPTODEV};
+	d[1] = (struct ringtap_device_stat){.device = "event_sw",
+		.name = "port_11_dequeues_returning_57-60",
+		.part = RINGTAP_PART_PORT,
+		.number = 11,
+		.value = 7};
+	d[2] = (struct ringtap_device_stat){.device = "event_sw", .name = "dev_drop"};
+	d[3] = (struct ringtap_device_stat){.device = "dma_skeleton0",
+		.name = "submitted",
+		.kind = RINGTAP_DMADEV,
+		.id = 1,
+		.part = RINGTAP_PART_CHANNEL,
+		.value = UINT64_MAX,
+		.read_ns = 1};
+	app->s.snapshot.collectors |= RINGTAP_DEVICES;
+	app->s.snapshot.device_stat_count = 4;
+	app->s.snapshot.lcore_count = 3;
+	app->work = with_devices;
+}
+
 static void one_without_the_probe(void)
 {
 	two_applications();
@@ -199,6 +240,10 @@ static const struct test_golden rows[] = {
 	{"xstats.txt", "--once|--view|xstats", STATUS_OK, xstats_of_drivers},
 	{"xstats-wide.txt", "--once|--wide|--view|xstats", STATUS_OK, xstats_of_drivers},
 	{"xstats-by-rate.txt", "--once|--view|xstats|--by|RATE/s", STATUS_OK, xstats_of_drivers},
+	{"devices.txt", "--once|--view|devices", STATUS_OK, devices_and_lcores},
+	{"devices-wide.txt", "--once|--wide|--view|devices", STATUS_OK, devices_and_lcores},
+	{"devices.json", "--once|--json|--view|devices", STATUS_OK, devices_and_lcores},
+	{"threads-usage.txt", "--once|--wide|--view|threads", STATUS_OK, devices_and_lcores},
 	{"latency.txt", "--once|--view|latency", STATUS_OK, in_trouble},
 	{"latency-wide.txt", "--once|--wide|--view|latency", STATUS_OK, in_trouble},
 	{"gaps.txt", "--once|--view|gaps", STATUS_OK, in_trouble},
@@ -216,6 +261,7 @@ static const struct test_golden rows[] = {
 	{"none-pools.txt", "--once|--view|pools", STATUS_OK, nothing_there},
 	{"none-rings.txt", "--once|--view|rings", STATUS_OK, nothing_there},
 	{"none-xstats.txt", "--once|--view|xstats", STATUS_OK, nothing_there},
+	{"none-devices.txt", "--once|--view|devices", STATUS_OK, nothing_there},
 	{"rings-refused.txt", "--once|--view|rings", STATUS_OK, rings_that_are_refused},
 	{"none-latency.txt", "--once|--view|latency", STATUS_OK, nothing_there},
 	{"none-gaps.txt", "--once|--view|gaps", STATUS_OK, nothing_there},
@@ -318,6 +364,8 @@ static void views_switch_their_collectors_on(void **state)
 		{"--once|--view|gaps", RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS | RINGTAP_GAPS},
 		{"--once|--view|xstats",
 			RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS | RINGTAP_XSTATS},
+		{"--once|--view|devices",
+			RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS | RINGTAP_DEVICES},
 		{"--once|--collectors|bytes", RINGTAP_BYTES | RINGTAP_POLLS},
 	};
 
@@ -386,10 +434,10 @@ static const char *line_of_views(unsigned width)
 static void the_line_of_views_fits(void **state)
 {
 	assert_string_equal(line_of_views(80),
-		"apps ports u queues threads m pools k rings xstats latency gaps flows");
+		"apps ports u queues threads m pools k rings xstats devices latency gaps flows");
 	assert_string_equal(line_of_views(1000), line_of_views(80));
-	assert_string_equal(line_of_views(40), "ap po u qu th m po k ri xs la ga fl");
-	assert_string_equal(line_of_views(1), "a p u q t m p k r x l g f");
+	assert_string_equal(line_of_views(40), "ap po u qu th m po k ri xs de la ga fl");
+	assert_string_equal(line_of_views(1), "a p u q t m p k r x d l g f");
 	for (unsigned width = strlen(line_of_views(1)); width < 100; width++)
 		assert_in_range(strlen(line_of_views(width)), 1, width);
 }

@@ -85,6 +85,7 @@ static const struct column thread_columns[] = {
 	{"WORST", 7, 6, RT_M_MAX_GAP, false, false},
 	{"IDLEGAP", 7, 11, RT_M_MAX_IDLE_GAP, false, false},
 	{"MICROB", 6, 7, RT_M_MAX_MICROBURST, false, false},
+	{"USAGE%", 6, 12, RT_M_LCORE_USAGE, false, false},
 	CURVE("60 s OF BUSY%", 7),
 };
 
@@ -122,6 +123,16 @@ static const struct column xstat_columns[] = {
 	{"XSTAT", 24, 0, RT_M_XSTAT_NAME, false, false},
 	{"VALUE", 15, 0, RT_M_XSTAT_VALUE, false, false},
 	{"RATE/s", 7, 0, RT_M_XSTAT_RATE, false, false},
+};
+
+static const struct column device_columns[] = {
+	APP,
+	{"DEVICE", 13, 0, RT_M_DEVICE_NAME, false, false},
+	{"KIND", 9, 3, RT_M_DEVICE_KIND, false, false},
+	{"PART", 9, 2, RT_M_DEVICE_PART, false, false},
+	{"STAT", 20, 0, RT_M_DEVICE_STAT, false, false},
+	{"VALUE", 11, 0, RT_M_DEVICE_VALUE, false, false},
+	{"RATE/s", 7, 0, RT_M_DEVICE_RATE, false, false},
 };
 
 static const struct column latency_columns[] = {
@@ -162,13 +173,15 @@ const struct view views[VIEW_COUNT] = {
 	[VIEW_QUEUES] = {"queues", 'u', RT_OBJECT_QUEUE, COLUMNS(queue_columns), 5,
 		"no thread polls any queue", RINGTAP_POLLS, 15},
 	[VIEW_THREADS] = {"threads", 't', RT_OBJECT_THREAD, COLUMNS(thread_columns), 4,
-		"no thread polls any queue", RINGTAP_BUSY, 14},
+		"no thread polls any queue", RINGTAP_BUSY, 15},
 	[VIEW_POOLS] = {"pools", 'm', RT_OBJECT_POOL, COLUMNS(pool_columns), 4, "no mempools",
 		RINGTAP_POOLS, 12},
 	[VIEW_RINGS] = {"rings", 'k', RT_OBJECT_RING, COLUMNS(ring_columns), 6,
 		"no rings but those of mempools", RINGTAP_POOLS, 8},
 	[VIEW_XSTATS] = {"xstats", 'x', RT_OBJECT_XSTAT, COLUMNS(xstat_columns) + 1, 0,
 		"no driver has an extended statistic that is not 0", RINGTAP_XSTATS, 5},
+	[VIEW_DEVICES] = {"devices", 'd', RT_OBJECT_DEVICE, COLUMNS(device_columns) + 1, 0,
+		"no event, crypto or DMA device in use has counted anything", RINGTAP_DEVICES, 7},
 	[VIEW_LATENCY] = {"latency", 'l', RT_OBJECT_PAIR, COLUMNS(latency_columns), 9,
 		"no packet was received and sent again", RINGTAP_LATENCY, 12},
 	[VIEW_GAPS] = {"gaps", 'g', RT_OBJECT_GAP, COLUMNS(gap_columns) + 1, 0, "no gaps yet",
@@ -265,10 +278,10 @@ static int by_place(const void *left, const void *right, void *snapshot)
 	return (place[0] > place[1]) - (place[0] < place[1]);
 }
 
-/* Drivers have hundreds of statistics of what does not happen. */
+/* Drivers and devices have hundreds of statistics of what does not happen. */
 static bool is_zero(const struct subject *x)
 {
-	return x->xstat && !x->xstat->value;
+	return x->xstat ? !x->xstat->value : x->device && !x->device->value;
 }
 
 static void fill(

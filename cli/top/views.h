@@ -17,20 +17,21 @@ enum top_view {
 	VIEW_POOLS,
 	VIEW_RINGS,
 	VIEW_XSTATS,
+	VIEW_DEVICES,
 	VIEW_LATENCY,
 	VIEW_GAPS,
 	VIEW_FLOWS,
 	VIEW_COUNT
 };
-#define VIEW_NAMES "apps|ports|queues|threads|pools|rings|xstats|latency|gaps|flows"
+#define VIEW_NAMES "apps|ports|queues|threads|pools|rings|xstats|devices|latency|gaps|flows"
 
 /* The titles of all columns that are one word, for completion. */
-#define COLUMN_NAMES                                                                                                                                  \
-	"APP|PORT|ID|RXPPS|RXBIT/s|TXPPS|TXBIT/s|POLLS|BUSY/s|PKT/P|PKT/B|BURSTS|"                                                                    \
-	"MISSED|NO-MBUF|ERRORS|REFUSED|Q|DIR|THREAD|PPS|BIT/s|CALLS|BUSY%|PKT/C|P50|P99|MAX|"                                                         \
-	"TID|CPU|CYC/PKT|RUN%|WAIT%|PREEMPT|WORST|IDLEGAP|MICROB|POOL|SIZE|USE%|"                                                                     \
-	"FREE|RING|CAPACITY|IN|FILL%|PEAK|PEAK%|HIGHEST|XSTAT|VALUE|RATE/s|CACHED|LOWEST|OBJECT|OPS|PAGE|MEMORY|RXPORT|TXPORT|INFERRED|TIMED/s|MEAN|" \
-	"P90|P99.9|WHAT|BEGAN|LENGTH|PACKETS|FLOW|+-PPS|+-BIT/s|SHARE%|"                                                                              \
+#define COLUMN_NAMES                                                                                                                                                               \
+	"APP|PORT|ID|RXPPS|RXBIT/s|TXPPS|TXBIT/s|POLLS|BUSY/s|PKT/P|PKT/B|BURSTS|"                                                                                                 \
+	"MISSED|NO-MBUF|ERRORS|REFUSED|Q|DIR|THREAD|PPS|BIT/s|CALLS|BUSY%|PKT/C|P50|P99|MAX|"                                                                                      \
+	"TID|CPU|CYC/PKT|RUN%|WAIT%|PREEMPT|WORST|IDLEGAP|MICROB|POOL|SIZE|USE%|"                                                                                                  \
+	"FREE|RING|CAPACITY|IN|FILL%|PEAK|PEAK%|HIGHEST|XSTAT|VALUE|RATE/s|DEVICE|KIND|PART|STAT|USAGE%|CACHED|LOWEST|OBJECT|OPS|PAGE|MEMORY|RXPORT|TXPORT|INFERRED|TIMED/s|MEAN|" \
+	"P90|P99.9|WHAT|BEGAN|LENGTH|PACKETS|FLOW|+-PPS|+-BIT/s|SHARE%|"                                                                                                           \
 	"+-SHARE%|BYTES|+-BYTES|1-OF"
 
 struct view {

@@ -302,6 +302,7 @@ VIEWS = (
     ("t", "CYC/PKT", "lcore 1"),
     ("m", "LOWEST", "mb_pool_0"),
     ("x", "XSTAT", "rx_good_packets +[0-9]+"),
+    ("d", "STAT +VALUE", "no event, crypto or DMA device"),
     ("g", "LENGTH", "(busy|idle) gap|microburst"),
     ("l", "P99", r"net_ring0 net_null1|net_null1 net_ring0"),
     ("p", "RXPPS", "net_null1"),
@@ -320,7 +321,7 @@ def test_views(forwarding, terminal):
         window.keys(key)
         window.shows(title)
         screen = window.shows(row)
-        assert fits(screen, 80) and "gaps flows  h help" in screen[1], key
+        assert fits(screen, 80) and "gaps flows  ?" in screen[1], key
     window.keys("q")
     assert window.ended() == 0
 
