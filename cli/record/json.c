@@ -184,6 +184,7 @@ void report_json(const struct recorder *r, FILE *f)
 {
 	json_t *j = json_document("record", json_applications(r));
 
+	json_object_set_new(j, "client", json_text(r->cfg->client));
 	json_object_set_new(j, "ended_by", json_text(end_name(r->end)));
 	json_object_set_new(j, "error", json_text(r->error_text));
 	json_object_set_new(j, "start", json_time(r->start_ns));

@@ -159,14 +159,14 @@ static void a_socket_has_a_path(void **state)
 	assert_int_equal(access("s", F_OK), -1);
 }
 
-/* Several end at the same time, and print to the same standard error. */
-static void a_summary_names_its_client(void **state)
+/* Its output for one client. */
+static const char *summary_with(const char *options)
 {
-	char text[65536], line[64];
+	static char text[65536];
 	size_t n = 0;
 	ssize_t got;
 
-	start("--listen unix:s");
+	start(options);
 	assert_string_equal(next_line(), "Listening on unix:s");
 	receive(connect_unix("s"));
 	assert_int_equal(kill(server, SIGTERM), 0);
@@ -174,9 +174,21 @@ static void a_summary_names_its_client(void **state)
 		n += (size_t)got;
 	text[n] = '\0';
 	wait_end();
+	return text;
+}
+
+/* Several end at the same time, and print to the same standard error. */
+static void a_summary_names_its_client(void **state)
+{
+	const char *text = summary_with("--listen unix:s");
+	char line[64];
+
 	snprintf(line, sizeof(line), "\nRecording for client process %d:\n", (int)getpid());
 	assert_non_null(strstr(text, line));
 	assert_non_null(strstr(strstr(text, line), "ended by: "));
+	text = summary_with("--json --listen unix:s");
+	snprintf(line, sizeof(line), "\"client\": \"process %d\"", (int)getpid());
+	assert_non_null(strstr(text, line));
 }
 
 /* The recording of a client that has gone ends, and the next one has its place. */

@@ -514,6 +514,7 @@ static void summary_as_json(void **state)
 	assert_int_equal(number(j, "discarded"), TOTAL - 120);
 	assert_int_equal(number(json_object_get(j, "lost"), "ring_full"), 9);
 	assert_string_equal(json_string_value(json_object_get(j, "ended_by")), "packets");
+	assert_true(json_is_null(json_object_get(j, "client")));
 	app = json_array_get(json_object_get(j, "applications"), 0);
 	tap = json_array_get(json_object_get(app, "interfaces"), 0);
 	assert_int_equal(number(tap, "sample"), 8);
