@@ -30,6 +30,9 @@ static const struct {
 		"3.4 ns for each packet: 28 % of the rate of a bare forwarder"},
 	{RINGTAP_GAPS, "gaps", "0.4 ns for each packet: the clock is read at every poll"},
 	{RINGTAP_BYTES, "bytes", "0.8 ns for each packet: every packet is read"},
+	{RINGTAP_XSTATS, "xstats", "polling threads nothing; drivers are called twice a second"},
+	{RINGTAP_DEVICES, "devices",
+		"polling threads nothing; event, crypto and DMA devices are read twice a second"},
 };
 #define COSTS (sizeof(costs) / sizeof(costs[0]))
 
@@ -69,7 +72,7 @@ static enum MHD_Result switch_collector(struct web *w, struct MHD_Connection *c,
 		return say(c, MHD_HTTP_ACCEPTED, "switched\n");
 	}
 	return say(c, MHD_HTTP_BAD_REQUEST,
-		"give name=latency, gaps, bytes or flows, and on=0 or 1\n");
+		"give name=latency, gaps, bytes, xstats, devices or flows, and on=0 or 1\n");
 }
 
 /* ---- incidents */

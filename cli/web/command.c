@@ -30,8 +30,8 @@ static const struct option_def options[] = {
 	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", "all|" COLLECTOR_NAMES,
 		0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
-		"latency, pools, or all (default: polls,busy,pools; gaps reads the clock at every "
-		"poll, bytes and latency read every packet, and so cost more)"},
+		"latency, pools, xstats, devices, or all (default: polls,busy,pools; gaps reads the "
+		"clock at every poll, bytes and latency read every packet, and so cost more)"},
 	LATENCY_SAMPLE_OPTION(struct web_options, watch.latency_every),
 	{TO(flows), OPTION_NUMBER, 0, "flows", "N", NULL, 1, FLOWS_LIVE_MAX,
 		"Show the N largest flows of each application, with their addresses, from headers of "

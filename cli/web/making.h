@@ -39,6 +39,8 @@ void queues_table(struct making *m, const struct app *a);
 void threads_table(struct making *m, const struct app *a);
 void pools_table(struct making *m, const struct app *a);
 void rings_table(struct making *m, const struct app *a);
+void xstats_table(struct making *m, const struct app *a);
+void devices_table(struct making *m, const struct app *a);
 /* In flow_panel.c; nothing unless flows are on. */
 void flows_table(struct making *m, const struct app *a);
 

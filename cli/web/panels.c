@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tables and lanes of an application. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -334,4 +336,58 @@ void rings_table(struct making *m, const struct app *a)
 		put_spark(m, row, a, SERIES_RING, name_of(ring));
 		append_metrics(row, ring, ring_metrics);
 	}
+}
+
+/* A count beyond what JSON's numbers hold exactly is a text. */
+static double count_of(const json_t *j)
+{
+	return json_is_string(j) ? strtod(json_string_value(j), NULL) : json_number_value(j);
+}
+
+/* Counters of drivers or devices that are not 0; nothing unless they are collected. */
+static void counters_table(
+	struct making *m, const struct app *a, const char *key, const char *title, const char *of)
+{
+	const json_t *list = json_object_get(a->metrics, key), *one;
+	json_t *t = NULL, *row;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		const json_t *port = json_object_get(one, "port"), *part;
+		char where[2 * SERIES_NAME];
+
+		part = json_object_get(one, "part");
+		snprintf(where, sizeof(where), "%s%s%s",
+			port ? name_of(port) : text_of(one, "device"),
+			json_is_string(part) ? " " : "",
+			json_is_string(part) ? json_string_value(part) : "");
+		if (json_is_true(json_object_get(one, "removed")) ||
+			!(count_of(json_object_get(one, "value")) > 0) ||
+			!of_place(m, port ? where : NULL, NULL))
+			continue;
+		if (!t) {
+			t = view_panel(&m->v, "table", key, title);
+			view_column(t, of, "text");
+			view_column(t, "statistic", "text");
+			view_column(t, "value", "count");
+			view_column(t, "growth", "/s");
+			json_put(t, "rows", json_array());
+		}
+		row = view_row(t);
+		put_text(row, where);
+		put_text(row, name_of(one));
+		view_append(row, count_of(json_object_get(one, "value")));
+		view_append(row, metric_of(one, NULL, "per_second"));
+	}
+}
+
+void xstats_table(struct making *m, const struct app *a)
+{
+	counters_table(m, a, "xstats", "Extended statistics of drivers", "port");
+}
+
+void devices_table(struct making *m, const struct app *a)
+{
+	counters_table(m, a, "devices", "Event, crypto and DMA devices", "device");
 }

@@ -483,6 +483,38 @@ static void rings_that_were_not_freed(void **state)
 	unsubscribe(&c);
 }
 
+static void counters_of_drivers_and_devices(void **state)
+{
+	struct reader c = subscribe("?app=app", 0);
+	json_t *j = shown_later(&c);
+
+	assert_null(panel_of(j, "xstats"));
+	assert_null(panel_of(j, "devices"));
+	json_decref(j);
+	app->s.xstats[0] = (struct ringtap_xstat_stats){
+		.name = "rx_crc", .port = 1, .value = UINT64_MAX, .read_ns = 1};
+	app->s.xstats[1] = (struct ringtap_xstat_stats){.name = "tx_crc", .read_ns = 1};
+	app->s.devices[0] = (struct ringtap_device_stat){.device = "event_sw",
+		.name = "rx",
+		.part = RINGTAP_PART_PORT,
+		.number = 2,
+		.value = 7,
+		.read_ns = 1};
+	app->s.snapshot.xstat_count = 2;
+	app->s.snapshot.device_stat_count = 1;
+	app->s.snapshot.collectors |= RINGTAP_XSTATS | RINGTAP_DEVICES;
+	second();
+	j = next_event(&c, "update");
+	assert_float_equal(json_number_value(json_array_get(row_of(j, "xstats", "p1"), 2)),
+		1.8446744e19, 1e13);
+	assert_null(row_of(j, "xstats", "p0")); /* that of 0 */
+	assert_float_equal(
+		json_number_value(json_array_get(row_of(j, "devices", "event_sw port 2"), 2)), 7,
+		0);
+	json_decref(j);
+	unsubscribe(&c);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -507,6 +539,7 @@ int main(void)
 		CASE(an_application_that_ends_is_shown_as_gone),
 		CASE(ended_applications_make_room),
 		CASE(rings_that_were_not_freed),
+		CASE(counters_of_drivers_and_devices),
 		CASE(the_way_of_packets),
 		CASE(a_port_has_its_own_queues),
 		CASE(gaps_are_shown_where_they_are_collected),

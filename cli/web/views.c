@@ -242,6 +242,10 @@ static void application(struct making *m, const struct app *a)
 		pools_table(m, a);
 	if (!*m->place->port && !*m->place->thread)
 		rings_table(m, a);
+	if (!*m->place->thread)
+		xstats_table(m, a);
+	if (!*m->place->port && !*m->place->thread)
+		devices_table(m, a);
 }
 
 /* ---- documents */
