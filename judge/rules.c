@@ -44,6 +44,11 @@ static double busiest(const struct examination *e)
 	return most;
 }
 
+static const char stalled_advice[] =
+	"See what the thread did meanwhile: 'ringtap flight --on \"gap > 100ms\"' keeps the packets "
+	"around the next stall. Where the kernel saw it neither running nor waiting for a CPU: a "
+	"signal or debugger that stopped the process, a lock, a disk, or a sleep of its own";
+
 static void judge_rest(const struct examination *e, struct diagnosis *d)
 {
 	char rx_text[FORMAT_LEN], tx_text[FORMAT_LEN], count[FORMAT_LEN], lost[64] = "nothing is";
@@ -93,7 +98,12 @@ static void judge_rest(const struct examination *e, struct diagnosis *d)
 	if (!isnan(busiest(e)))
 		verdict_add_evidence(
 			v, "the busiest thread works %.1f %% of its time", 100 * busiest(e));
-	stall_evidence(e, v);
+	if (!v || !stall_evidence(e, v))
+		return;
+	/* Nothing is known to be lost, but that is not healthy. */
+	v->id = VERDICT_STALLED;
+	v->grade = GRADE_NOTE;
+	v->advice = stalled_advice;
 }
 
 static int compare(const void *a, const void *b)

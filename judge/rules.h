@@ -22,8 +22,9 @@ void rule_rings(const struct examination *e, struct diagnosis *d);
 
 /* Whether a thread did anything at any port. */
 bool thread_works(const struct examination *e, uint32_t thread);
-/* Evidence of the thread that did not poll for longest, if that is long, whatever the reason. */
-void stall_evidence(const struct examination *e, struct verdict *v);
+/* Evidence of the thread that did not poll for longest, if that is long, whatever the reason. True:
+ * it had packets in hand, or does not sleep most of its time. */
+bool stall_evidence(const struct examination *e, struct verdict *v);
 /* Upper bound of the mbufs that one application's descriptors, caches and bursts take of a pool. */
 uint64_t pool_needed(const struct examination *e, const struct ringtap_pool_stats *p);
 /* Evidence of threads that may poll, of which nothing else is known. True: one of them seems to

@@ -126,10 +126,11 @@ static void worst_gap_evidence(
 		verdict_add_evidence(v, "longest time between two polls: %s", gap_text(text, g));
 }
 
-void stall_evidence(const struct examination *e, struct verdict *v)
+bool stall_evidence(const struct examination *e, struct verdict *v)
 {
 	const struct ringtap_gap *worst = NULL, *g;
 	char name[THREAD_NAME_LEN], text[GAP_LEN];
+	struct thread_rates x;
 
 	for (uint32_t i = 0; i < e->span.to->thread_count; i++) {
 		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(e->span.to, i);
@@ -139,9 +140,12 @@ void stall_evidence(const struct examination *e, struct verdict *v)
 			continue;
 		worst = g;
 		thread_name(name, t);
+		rates_thread(&e->span, i, &x);
 	}
-	if (worst)
-		verdict_add_evidence(v, "%s did not poll for %s", name, gap_text(text, worst));
+	if (!worst)
+		return false;
+	verdict_add_evidence(v, "%s did not poll for %s", name, gap_text(text, worst));
+	return worst->packets || !(asleep(&x) > LIMIT_ASLEEP);
 }
 
 static const char preempted_advice[] =

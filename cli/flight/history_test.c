@@ -517,7 +517,7 @@ static void a_judgement_covers_the_snapshots_given(void **state)
 	app->s.threads[0].gap_count = 1;
 	step_for(NS_PER_S);
 	d = history_judge(&f, 10, 11, &e);
-	assert_string_equal(verdict_names[d->verdict[0].id], "healthy");
+	assert_string_equal(verdict_names[d->verdict[0].id], "stalled");
 	assert_non_null(strstr(d->verdict[0].evidence[2], "did not poll for 393 ms at "));
 	free(d);
 	f.history[10]->collectors &= ~(unsigned)RINGTAP_POLLS;

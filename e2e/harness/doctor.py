@@ -64,6 +64,8 @@ class Diagnosis:
         self.faults = [v["verdict"] for v in self.verdicts if v["grade"] == "fault"]
         assert done.returncode == (FAULT if self.faults else 0)
         self.preempted = "preempted" in self.faults
+        # For so long that no scheduler is to blame, as by a hypervisor.
+        self.stalled = self.has("stalled")
         # Its share refers to the time between two readings of the kernel's counters by the probe:
         # at least half of the doctor's time.
         if self.preempted:
@@ -85,6 +87,6 @@ class Diagnosis:
         return "\n".join(self.get(name)["evidence"])
 
     def sound(self):
-        """The verdict if no fault was found, except possibly preemption by other programs."""
+        """The verdict if no fault was found, except possibly that something outside took the time."""
         assert not self.others, self.verdicts
-        return None if self.preempted else self.verdicts[0]["verdict"]
+        return None if self.preempted or self.stalled else self.verdicts[0]["verdict"]
