@@ -138,7 +138,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rt_archive *a;
 	uint64_t at = 0;
-	int ret = rt_archive_memory(&a, data, size, size % 2 ? RT_ARCHIVE_LEAN : 0);
+	int ret = rt_archive_memory(&a, data, size,
+		(size & 1 ? RT_ARCHIVE_LEAN : 0) | (size & 2 ? RT_ARCHIVE_BY_FLOW : 0));
 
 	if (ret && !rt_archive_torn(a))
 		abort();

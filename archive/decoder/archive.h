@@ -10,6 +10,7 @@
 #include "decoder.h"
 #include "flows.h"
 #include "losses.h"
+#include "sorted.h"
 #include "walk.h"
 
 struct part {
@@ -41,6 +42,8 @@ struct rt_archive {
 	struct part part;
 	struct block pending; /* the packet that the next part begins with */
 	bool has_pending;
+	const struct batch_kind *packets;
+	struct sorted sorted;
 	struct pool *pool, *flow_pool;
 	struct flows *flows;
 	struct flow_reader *flow_reader; /* while its stream is open */

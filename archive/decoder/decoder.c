@@ -24,7 +24,10 @@ static int begin(struct rt_archive **out, unsigned flags)
 	if (!a)
 		return -ENOMEM;
 	a->flags = flags;
-	a->pool = pool_new(batch_size(&packets_kind));
+	a->packets = flags & RT_ARCHIVE_BY_FLOW ? &sorted_kind : &packets_kind;
+	if (flags & RT_ARCHIVE_BY_FLOW && sorted_open(&a->sorted))
+		return -ENOMEM;
+	a->pool = pool_new(batch_size(a->packets));
 	a->flow_pool = pool_new(batch_size(&flows_kind));
 	a->flows = calloc(1, sizeof(*a->flows));
 	if (!a->pool || !a->flow_pool || !a->flows)
@@ -81,6 +84,7 @@ static void destroy(struct rt_archive *a)
 	if (a->flows && !(a->flags & RT_ARCHIVE_NO_FLOWS))
 		flows_close(a->flows);
 	free(a->flows);
+	sorted_close(&a->sorted);
 	pool_close(a->pool);
 	pool_close(a->flow_pool);
 	free(a);
@@ -135,6 +139,7 @@ int rt_archive_part_next(struct rt_archive *a)
 		if (!(a->flags & RT_ARCHIVE_NO_FLOWS))
 			flows_clear(a->flows);
 	}
+	a->sorted.flows = a->sorted.rows && !(a->flags & RT_ARCHIVE_NO_FLOWS) ? a->flows : NULL;
 	a->state = STATE_PACKETS;
 	return 1;
 }
@@ -202,14 +207,15 @@ static void packet_loss(struct rt_archive *a, const struct block *f)
 /* Columns of the capture and its time stamps: all but those of packet_read(). */
 static void read_found(const struct rt_archive *a, const struct block *f, struct row *r)
 {
-	*r = (struct row){.has = HAS(COL_TIME) | HAS(COL_INTERFACE) | HAS(COL_LENGTH) |
-				 HAS(COL_CAPTURED) | HAS(COL_FILE_OFFSET),
-		.time_ns = f->ns,
-		.interface = (uint16_t)(a->walk.base + f->local),
-		.length = f->length,
-		.captured = f->captured,
-		.application = walk_iface(&a->walk, f->local)->application,
-		.file_offset = (int64_t)(f->offset - a->part.begin + a->part.header_len)};
+	memset(r, 0, ROW_TUNNEL);
+	r->has = HAS(COL_TIME) | HAS(COL_INTERFACE) | HAS(COL_LENGTH) | HAS(COL_CAPTURED) |
+		 HAS(COL_FILE_OFFSET);
+	r->time_ns = f->ns;
+	r->interface = (uint16_t)(a->walk.base + f->local);
+	r->length = f->length;
+	r->captured = f->captured;
+	r->application = walk_iface(&a->walk, f->local)->application;
+	r->file_offset = (int64_t)(f->offset - a->part.begin + a->part.header_len);
 	if (f->queue <= UINT16_MAX) {
 		r->queue = (uint16_t)f->queue;
 		r->has |= HAS(COL_QUEUE);
@@ -228,9 +234,39 @@ static void read_found(const struct rt_archive *a, const struct block *f, struct
 	}
 }
 
+/* Latencies and fates need the order of the file: from the first id on, packets go to the flows in
+ * this order. */
+static int offer(struct rt_archive *a, const struct row *r)
+{
+	struct flows *later = a->sorted.flows;
+	int ret = 0;
+
+	/* A packet sent with an id was received, even if its headers have changed. */
+	if (!(r->has & HAS(COL_FLOW_ID)) && (!(r->has & HAS(COL_PACKET_ID)) || !r->direction))
+		return 0;
+	if (later && !(r->has & HAS(COL_PACKET_ID)))
+		return 0;
+	if (later)
+		ret = sorted_settle(&a->sorted);
+	return ret ? ret : flows_offer(a->flows, r);
+}
+
+static void put_row(struct rt_archive *a, struct batch *b, struct row *r)
+{
+	if (a->sorted.rows) {
+		sorted_add(&a->sorted);
+		return;
+	}
+	if (a->flags & RT_ARCHIVE_LEAN) {
+		r->has &= ~(HAS(COL_TCP_SEQ) | HAS(COL_IP_ID));
+		r->tcp_seq = r->ip_id = 0;
+	}
+	rows_put(b, r);
+}
+
 static int take_packet(struct rt_archive *a, const struct block *f, struct batch *b)
 {
-	struct row r;
+	struct row own, *r = a->sorted.rows ? sorted_next(&a->sorted) : &own;
 	int ret = 0;
 
 	if (a->part.hour == NO_HOUR)
@@ -238,18 +274,12 @@ static int take_packet(struct rt_archive *a, const struct block *f, struct batch
 	walk_iface(&a->walk, f->local)->packets++;
 	count_packet(&a->part, f->ns);
 	packet_loss(a, f);
-	read_found(a, f, &r);
-	packet_read(&r, f->linktype, f->data, f->captured, f->length,
+	read_found(a, f, r);
+	packet_read(r, f->linktype, f->data, f->captured, f->length,
 		!(a->flags & RT_ARCHIVE_NO_DIGEST));
-	/* A packet sent with an id was received, even if its headers have changed. */
-	if (!(a->flags & RT_ARCHIVE_NO_FLOWS) &&
-		(r.has & HAS(COL_FLOW_ID) || (r.has & HAS(COL_PACKET_ID) && f->direction == 2)))
-		ret = flows_offer(a->flows, &r);
-	if (a->flags & RT_ARCHIVE_LEAN) {
-		r.has &= ~(HAS(COL_TCP_SEQ) | HAS(COL_IP_ID));
-		r.tcp_seq = r.ip_id = 0;
-	}
-	rows_put(b, &r);
+	if (!(a->flags & RT_ARCHIVE_NO_FLOWS))
+		ret = offer(a, r);
+	put_row(a, b, r);
 	return ret;
 }
 
@@ -322,6 +352,11 @@ static int take_found(
 	}
 }
 
+static bool is_full(const struct rt_archive *a, const struct batch *b)
+{
+	return (a->sorted.rows ? a->sorted.count : b->rows) == a->packets->rows;
+}
+
 /* Fills a batch. 0, also at the end of the part; -errno. */
 static int fill(struct rt_archive *a, struct batch *b)
 {
@@ -331,7 +366,7 @@ static int fill(struct rt_archive *a, struct batch *b)
 		a->has_pending = false;
 		ret = take_packet(a, &a->pending, b);
 	}
-	while (!ret && b->rows < packets_kind.rows && a->state == STATE_PACKETS) {
+	while (!ret && !is_full(a, b) && a->state == STATE_PACKETS) {
 		struct block f;
 		int kind = walk_next(&a->walk, &f);
 
@@ -349,6 +384,8 @@ static int fill(struct rt_archive *a, struct batch *b)
 			ret = take_found(a, (enum block_kind)kind, &f, b);
 		}
 	}
+	if (!ret && a->sorted.rows)
+		ret = sorted_put(&a->sorted, b, a->flags & RT_ARCHIVE_LEAN);
 	if (!ret && a->state != STATE_PACKETS && !(a->flags & RT_ARCHIVE_NO_FLOWS))
 		ret = flows_settle(a->flows);
 	return ret;
@@ -457,7 +494,7 @@ static int packets_next(struct ArrowArrayStream *s, struct ArrowArray *out)
 		return -a->broken;
 	if (a->state != STATE_PACKETS)
 		return 0;
-	b = batch_new(&packets_kind, a->pool);
+	b = batch_new(a->packets, a->pool);
 	ret = b ? fill(a, b) : -ENOMEM;
 	return hand_out(a, b, out, "packets cannot be read", ret);
 }

@@ -60,6 +60,7 @@ enum {
 	RT_ARCHIVE_LEAN = 1,      /* tcp_seq and ip_id are null */
 	RT_ARCHIVE_NO_DIGEST = 2, /* digest is null */
 	RT_ARCHIVE_NO_FLOWS = 4,
+	RT_ARCHIVE_BY_FLOW = 8, /* rows of a batch are in the order of sorted.h */
 };
 
 /* Decodes the pcapng file of this descriptor, which must be seekable and stays the caller's. 0;
@@ -76,7 +77,8 @@ void rt_archive_close(struct rt_archive *a);
  * the stream of its flows was released. 1; 0: there is none; -EBUSY: not yet; -errno. A file
  * without packets has one part. */
 int rt_archive_part_next(struct rt_archive *a);
-/* The packets of the part, as a stream of batches in file order. To be read once. */
+/* The packets of the part, as a stream of batches in file order; with RT_ARCHIVE_BY_FLOW, rows of a
+ * batch in the order of their flows. To be read once. */
 int rt_archive_part_packets(struct rt_archive *a, struct ArrowArrayStream *out);
 /* Once packets have been read to their end: the flows, sorted by flow_id. To be read once. */
 int rt_archive_part_flows(struct rt_archive *a, struct ArrowArrayStream *out);

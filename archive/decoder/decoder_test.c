@@ -201,6 +201,79 @@ static void flows_count_what_was_merged_from_the_temporary_file(void **state)
 	rt_archive_close(a);
 }
 
+/* From and to port 2 of the hosts 10.0.0.src and 10.0.0.dst. */
+static void put_udp(struct file *f, unsigned src, unsigned dst, uint64_t ns)
+{
+	uint8_t *p;
+
+	put_packet(f, ns, sizeof(udp));
+	p = f->data + f->len - 4 - sizeof(udp);
+	p[29] = (uint8_t)src;
+	p[33] = (uint8_t)dst;
+	p[35] = 2;
+}
+
+static int64_t packets_of_flows(struct rt_archive *a)
+{
+	struct ArrowArrayStream s;
+	struct ArrowArray b;
+	int64_t n = 0;
+
+	assert_int_equal(rt_archive_part_flows(a, &s), 0);
+	assert_int_equal(s.get_next(&s, &b), 0);
+	for (int64_t i = 0; i < b.length; i++) {
+		assert_int_equal(((const uint8_t *)b.children[1]->buffers[1])[16 * i + 15], 9);
+		n += ((const int64_t *)b.children[8]->buffers[1])[i] * 100 +
+		     ((const int64_t *)b.children[9]->buffers[1])[i];
+	}
+	b.release(&b);
+	s.release(&s);
+	return n;
+}
+
+/* Five flows of the host 9, which begins each: to a flow's end, the rows from one end in the order
+ * of the file, then those from the other. */
+static void rows_by_flow_are_in_runs(void **state)
+{
+	struct file f;
+	struct rt_archive *a;
+	struct ArrowArrayStream s;
+	struct ArrowArray b;
+	const int64_t *id, *ns;
+	const uint8_t *src;
+	unsigned runs = 1, turns = 0;
+
+	begin(&f);
+	for (unsigned i = 0; i < 90; i++)
+		put_udp(&f, i % 6 < 5 ? 9 : 10 + i / 6 % 5, i % 6 < 5 ? 10 + i % 5 : 9, i);
+	put_packet(&f, 90, 20); /* belongs to no flow */
+	assert_int_equal(rt_archive_memory(&a, f.data, f.len, RT_ARCHIVE_BY_FLOW), 0);
+	s = next_packets(a);
+	assert_int_equal(s.get_next(&s, &b), 0);
+	assert_int_equal(b.length, 91);
+	assert_false(has(&b, COL_FLOW_ID, 0));
+	id = b.children[COL_FLOW_ID]->buffers[1];
+	ns = b.children[COL_TIME]->buffers[1];
+	src = b.children[COL_SRC]->buffers[1];
+	assert_int_equal(ns[0], 90);
+	for (int i = 2; i < 91; i++) {
+		bool same = id[i] == id[i - 1], turn = src[16 * i + 15] != src[16 * i - 1];
+
+		assert_true(id[i] >= id[i - 1]);
+		assert_true(!same || turn || ns[i] > ns[i - 1]);
+		runs += !same;
+		turns += same && turn;
+	}
+	assert_int_equal(runs, 5);
+	assert_int_equal(turns, 5);
+	b.release(&b);
+	assert_int_equal(s.get_next(&s, &b), 0);
+	assert_null(b.release);
+	s.release(&s);
+	assert_int_equal(packets_of_flows(a), 75 * 100 + 15);
+	rt_archive_close(a);
+}
+
 /* ---- what lies behind a part ---- */
 
 static void put_block(struct file *f, uint32_t type, const void *body, uint32_t len)
@@ -445,6 +518,7 @@ int main(void)
 		cmocka_unit_test(arrays_may_be_moved_out_and_outlive_all_else),
 		cmocka_unit_test(parts_are_read_in_order_and_once),
 		cmocka_unit_test(flows_count_what_was_merged_from_the_temporary_file),
+		cmocka_unit_test(rows_by_flow_are_in_runs),
 		cmocka_unit_test(a_temporary_file_that_cannot_be_made_is_an_error_that_stays),
 		cmocka_unit_test(what_is_behind_the_hour_counts_for_a_minute),
 		cmocka_unit_test(what_the_next_file_has_counts_if_it_is_of_the_recording),

@@ -226,22 +226,19 @@ static int take_sent(struct flows *t, const struct row *r)
 	return sketch_add(&f->latency, (uint64_t)r->time_ns - (uint64_t)e->ns, &t->bytes);
 }
 
-static int take(struct flows *t, const struct row *r, uint32_t hash)
+static int make_room(struct flows *t)
 {
-	uint32_t number;
-	struct flow *f;
-	int end, ret = 0;
+	if (t->count < t->max && t->bytes <= FLOWS_BYTES)
+		return 0;
+	flows_let_go(t);
+	return spill_flows(t);
+}
 
-	if (t->count == t->max || t->bytes > FLOWS_BYTES) {
-		flows_let_go(t);
-		ret = spill_flows(t);
-	}
-	if (ret || !(r->has & HAS(COL_FLOW_ID)))
-		return ret ? ret : take_sent(t, r);
-	ret = find(t, r, hash, &number, &end);
-	if (ret)
-		return ret;
-	f = flows_at(t, number);
+/* A packet from this end of this flow. */
+static int add(struct flows *t, const struct row *r, uint32_t number, int end)
+{
+	struct flow *f = flows_at(t, number);
+
 	f->sum.packets[end]++;
 	f->sum.bytes[end] += r->length;
 	if (r->time_ns > f->sum.last_ns)
@@ -257,6 +254,17 @@ static int take(struct flows *t, const struct row *r, uint32_t hash)
 	if (!(r->has & HAS(COL_DIRECTION)))
 		return 0;
 	return r->direction ? take_sent(t, r) : take_received(t, r, number);
+}
+
+static int take(struct flows *t, const struct row *r, uint32_t hash)
+{
+	uint32_t number;
+	int end, ret = make_room(t);
+
+	if (ret || !(r->has & HAS(COL_FLOW_ID)))
+		return ret ? ret : take_sent(t, r);
+	ret = find(t, r, hash, &number, &end);
+	return ret ? ret : add(t, r, number, end);
 }
 
 int flows_packet(struct flows *t, const struct row *r)
@@ -295,6 +303,24 @@ int flows_offer(struct flows *t, const struct row *r)
 	if (t->offered - t->taken > FLOWS_AHEAD / 2)
 		prefetch_flow(t, t->ahead[(t->offered - FLOWS_AHEAD / 2 - 1) % FLOWS_AHEAD].hash);
 	return ret;
+}
+
+int flows_follow(struct flows *t, const struct row *r, uint32_t *flow)
+{
+	int end = *flow == NO_FLOW ? -1 : direction(&flows_at(t, *flow)->sum.ends, &r->outer);
+	int ret = end < 0 ? make_room(t) : 0;
+
+	if (end < 0 && !ret)
+		ret = find(t, r, hash_ends(t, &r->outer), flow, &end);
+	return ret ? ret : add(t, r, *flow, end);
+}
+
+void flows_ahead(const struct flows *t, const struct row *far, const struct row *near)
+{
+	if (far)
+		__builtin_prefetch(&t->slot[hash_ends(t, &far->outer) & (t->slots - 1)]);
+	if (near)
+		prefetch_flow(t, hash_ends(t, &near->outer));
 }
 
 int flows_settle(struct flows *t)

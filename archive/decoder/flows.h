@@ -18,8 +18,9 @@
 #include "walk.h"
 
 #define FLOWS_BYTES (256u << 20) /* bytes of their latencies */
-#define FLOW_RUNS   4096u        /* in the temporary file */
-#define FLOWS_AHEAD 32u          /* packets with flows on their way into the caches */
+#define NO_FLOW     UINT32_MAX
+#define FLOW_RUNS   4096u /* in the temporary file */
+#define FLOWS_AHEAD 32u   /* packets with flows on their way into the caches */
 #ifndef FLOWS_MAX
 #define FLOWS_MAX (1u << 20) /* in memory */
 #endif
@@ -94,6 +95,11 @@ int flows_packet(struct flows *t, const struct row *r);
 /* The same, some packets later: when its flow is in the caches. The table of a large recording is
  * not, and packets wait for it longer than they take otherwise. */
 int flows_offer(struct flows *t, const struct row *r);
+/* The same of packets without ids, flow by flow. flow: that of the packet before, which is tried
+ * first, or NO_FLOW. */
+int flows_follow(struct flows *t, const struct row *r, uint32_t *flow);
+/* Begins to load the flows of packets that follow; NULL: none. far: at first, then near. */
+void flows_ahead(const struct flows *t, const struct row *far, const struct row *near);
 /* Takes all packets that were offered. Before fates, and before the flows are read. */
 int flows_settle(struct flows *t);
 /* A block of fates, of the section that the walk is in. */

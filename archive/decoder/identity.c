@@ -21,16 +21,16 @@ static uint64_t hash_little(uint64_t *w, size_t words)
 	return hash_words(&fixed, w, words);
 }
 
-static int compare_ends(const struct ends *e)
+bool ends_turned(const struct ends *e)
 {
 	int order = memcmp(e->src, e->dst, sizeof(e->src));
 
-	return order ? order : (int)e->src_port - (int)e->dst_port;
+	return order > 0 || (!order && e->src_port > e->dst_port);
 }
 
 int64_t flow_identity(const struct ends *e)
 {
-	bool turned = compare_ends(e) > 0;
+	bool turned = ends_turned(e);
 	uint64_t w[5];
 	uint16_t first = turned ? e->dst_port : e->src_port,
 		 second = turned ? e->src_port : e->dst_port;

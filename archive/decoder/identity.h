@@ -8,6 +8,8 @@
 #include "common/layers.h"
 #include "row.h"
 
+/* Whether the source is the second end in flow_id. */
+bool ends_turned(const struct ends *e);
 int64_t flow_identity(const struct ends *e);
 /* false: there is none, as headers are cut off. */
 bool packet_digest(const struct ends *e, const struct layer_ip *ip, uint32_t *digest);

@@ -234,6 +234,7 @@ static void read_inner_ethernet(struct row *row, struct rest *r)
 
 static void put_tunnel(struct row *row, uint8_t tunnel, bool has_id, uint32_t id)
 {
+	memset((uint8_t *)row + ROW_TUNNEL, 0, sizeof(*row) - ROW_TUNNEL);
 	row->tunnel = tunnel;
 	row->has |= HAS(COL_TUNNEL);
 	if (has_id) {

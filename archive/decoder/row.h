@@ -4,6 +4,7 @@
 #define RINGTAP_ARCHIVE_DECODER_ROW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* In the order of schema.py. */
@@ -49,19 +50,26 @@ struct ends {
 	uint8_t protocol;
 };
 
+/* Fields that nearly all packets have are in the first two cache lines. */
 struct row {
 	uint32_t has; /* bits of the columns that are not null */
 	uint32_t length, captured;
+	uint32_t tcp_seq, ip_id, rss_hash, digest;
+	uint16_t interface, queue;
 	int64_t time_ns, file_offset, flow_id, packet_id;
-	uint32_t tcp_seq, ip_id, rss_hash, digest, tunnel_id;
-	uint16_t interface, queue, vlan, ethertype;
+	uint16_t vlan, ethertype;
 	uint8_t direction; /* 0: rx; 1: tx */
-	uint8_t tcp_flags, tunnel;
-	struct ends outer, inner;
+	uint8_t tcp_flags;
+	struct ends outer;
 	/* For flows: what the segment occupies of the sequence, as the headers say. */
-	uint64_t application; /* the interface's application: ids are its own */
 	uint32_t tcp_ack, tcp_len;
-	bool tcp_whole; /* these two are valid */
+	bool tcp_whole;       /* these two are valid */
+	uint64_t application; /* the interface's application: ids are its own */
+	/* Valid with COL_TUNNEL only: not even zero without. */
+	uint32_t tunnel_id;
+	uint8_t tunnel;
+	struct ends inner;
 };
+#define ROW_TUNNEL offsetof(struct row, tunnel_id) /* bytes before them */
 
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "rows.h"
+#include "sorted.h"
 
 static const char *const directions[] = {"rx", "tx"};
 static const char *const tunnels[] = {
@@ -38,7 +39,8 @@ static const struct column_kind columns[COLUMNS] = {
 	[COL_FILE_OFFSET] = {"file_offset", "l", 8, true, 0, NULL},
 };
 
-const struct batch_kind packets_kind = {columns, COLUMNS, ROWS_MAX};
+const struct batch_kind packets_kind = {columns, COLUMNS, ROWS_MAX},
+			sorted_kind = {columns, COLUMNS, SORTED_MAX};
 
 #define PUT(column_number, value) \
 	memcpy(b->column[column_number] + (size_t)at * sizeof(value), &(value), sizeof(value))
@@ -74,9 +76,11 @@ void rows_put(struct batch *b, const struct row *r)
 	PUT(COL_FLOW_ID, r->flow_id);
 	PUT(COL_PACKET_ID, r->packet_id);
 	PUT(COL_DIGEST, r->digest);
-	PUT(COL_TUNNEL, r->tunnel);
-	PUT(COL_TUNNEL_ID, r->tunnel_id);
-	put_ends(b, at, &r->inner, true);
 	PUT(COL_FILE_OFFSET, r->file_offset);
+	if (r->has & HAS(COL_TUNNEL)) {
+		PUT(COL_TUNNEL, r->tunnel);
+		PUT(COL_TUNNEL_ID, r->tunnel_id);
+		put_ends(b, at, &r->inner, true);
+	}
 	batch_add(b, r->has);
 }

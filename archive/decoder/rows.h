@@ -13,6 +13,7 @@
 
 extern const struct batch_kind packets_kind;
 
+/* Null columns may keep what was there before. */
 void rows_put(struct batch *b, const struct row *r);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "identity.h"
 #include "spill.h"
 
 #define RUN_BUFFER (64u << 10) /* bytes that are read of a run at a time */
@@ -46,8 +47,7 @@ struct flow_reader {
 /* The two ends, the lower one first. */
 static void sort_ends(const struct ends *e, uint8_t out[37])
 {
-	int order = memcmp(e->src, e->dst, sizeof(e->src));
-	bool turned = order > 0 || (!order && e->src_port > e->dst_port);
+	bool turned = ends_turned(e);
 
 	memcpy(out, turned ? e->dst : e->src, 16);
 	memcpy(out + 16, turned ? e->src : e->dst, 16);
