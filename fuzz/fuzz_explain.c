@@ -11,6 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen {
+	const struct join *j;
 	uint64_t fates[FATES];
 };
 
@@ -18,10 +19,13 @@ static void hear(void *ctx, const struct outcome *o)
 {
 	struct seen *s = ctx;
 	char text[HEADERS_TEXT];
+	struct headers h;
 
 	s->fates[o->fate]++;
-	if (o->rx)
-		headers_text(&o->rx->headers, text);
+	if (!o->rx)
+		return;
+	join_headers(s->j, o->rx, &h);
+	headers_text(&h, text);
 }
 
 /* Received packets of recordings with fates have one each; what came before has none. */
@@ -61,7 +65,7 @@ static void check(const struct join *j, const struct seen *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct record r[JOIN_BATCH];
-	struct seen seen = {{0}};
+	struct seen seen = {0};
 	struct records *b;
 	struct window in;
 	struct join *j;
@@ -71,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	j->tell = hear;
 	j->ctx = &seen;
+	seen.j = j;
 	window_memory(&in, data, size);
 	records_start(b, &in);
 	while ((n = records_next(b, r, JOIN_BATCH)) > 0)

@@ -238,13 +238,13 @@ void notes_make(const struct report *r, void (*tell)(void *, const char *), void
 			format_count(n, j->waitlist.repeated));
 	if (j->let_go)
 		say(&to,
-			"--memory was too small for --timeout: %s packets were let go. Raise "
-			"--memory, or lower --timeout.",
+			"--buffer was too small for --timeout: %s packets were let go. Raise "
+			"--buffer, or lower --timeout.",
 			format_count(n, j->let_go));
 	if (j->flows.no_room)
 		say(&to,
 			"%s packets belong to flows beyond the memory for %" PRIu32 " flows: they "
-			"are in no flow's row. Raise --memory.",
+			"are in no flow's row. Raise --buffer.",
 			format_count(n, j->flows.no_room), j->flows.max);
 	if (j->no_room)
 		say(&to, "%s packets of further queues or protocols are in no row.",

@@ -81,21 +81,20 @@ static void count_in(struct fate_row *row, const struct waiting *w, enum known k
 	row->stopped += w->why == RT_FATES_WHY_STOPPED;
 }
 
-static void refuse(struct known_fates *f, const struct waiting *w, uint64_t noticed_ns)
-{
-	f->sizes[size_class(w->length)]++;
-	spread_add(&f->noticed, noticed_ns > w->ns ? noticed_ns - w->ns : 0);
-	f->no_room += !protocol_count(&f->refused, w);
-}
-
-void known_count(
-	struct known_fates *f, const struct waiting *w, enum known known, uint64_t noticed_ns)
+void known_count(struct known_fates *f, const struct waiting *w, enum known known)
 {
 	struct fate_row *row = row_of(f, w);
 
 	count_in(&f->total, w, known);
 	if (row)
 		count_in(row, w, known);
-	if (known == KNOWN_NOT_OFFERED)
-		refuse(f, w, noticed_ns);
+}
+
+void known_refuse(struct known_fates *f, const struct waiting *w, const struct headers *h,
+	uint64_t noticed_ns)
+{
+	known_count(f, w, KNOWN_NOT_OFFERED);
+	f->sizes[size_class(w->length)]++;
+	spread_add(&f->noticed, noticed_ns > w->ns ? noticed_ns - w->ns : 0);
+	f->no_room += !protocol_count(&f->refused, w, h);
 }

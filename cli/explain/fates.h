@@ -68,8 +68,10 @@ void known_name_reason(
 /* A packet with this id was not offered for that reason; 0: none. Returns its text, which stays
  * until known_free(), but may be told better later; NULL: there is none. */
 const char *known_count_reason(struct known_fates *f, uint64_t id, uint8_t number);
-/* Its fate, once for each packet. noticed_ns: when it was known, of KNOWN_NOT_OFFERED. */
-void known_count(
-	struct known_fates *f, const struct waiting *w, enum known known, uint64_t noticed_ns);
+/* Its fate, once for each packet: one of KNOWN_OFFERED, KNOWN_OPEN, KNOWN_UNKNOWN, KNOWN_LET_GO. */
+void known_count(struct known_fates *f, const struct waiting *w, enum known known);
+/* KNOWN_NOT_OFFERED, which was known at this time. h: the headers of the packet. */
+void known_refuse(struct known_fates *f, const struct waiting *w, const struct headers *h,
+	uint64_t noticed_ns);
 
 #endif

@@ -220,12 +220,76 @@ static void memory_for_fates_is_bounded(void **state)
 	put_mark(&t, RECORD_FATES_BEGIN);
 	for (uint64_t i = 1; i <= 200000; i++)
 		RX(&t, 1000 + i, i);
-	assert_true(t.j->waitlist.room * (sizeof(struct waiting) + 16) <= MEMORY);
+	assert_true(waitlist_bytes(&t.j->waitlist) + waitlist_bytes(&t.j->late) <= MEMORY);
 	put_mark(&t, RECORD_FATES_END);
 	join_end(t.j);
 	assert_true(known(&t, KNOWN_LET_GO) > 100000);
 	assert_int_equal(known(&t, KNOWN_LET_GO) + known(&t, KNOWN_OFFERED), 200000);
 	assert_int_equal(t.j->received, t.j->sent + t.j->not_sent + t.j->open + t.j->let_go);
+	end(&t);
+}
+
+/* UDP of many flows over IPv4, also with a tag, and over IPv6; ARP and LLDP. */
+static struct frame frame_of(uint64_t id)
+{
+	static const uint8_t types[5][2] = {{8, 0}, {8, 0}, {0x86, 0xdd}, {8, 6}, {0x88, 0xcc}};
+	struct frame f = frame((uint8_t)(id % 200), 64);
+
+	memcpy(f.at + 12, types[id % 5], 2);
+	memcpy(f.at + 28, &id, 4);
+	f.at[11] = (uint8_t)(id % 7);
+	switch (id % 5) {
+	case 1:
+		memmove(f.at + 16, f.at + 12, sizeof(f.at) - 16);
+		memcpy(f.at + 12, "\x81\0\x20", 3);
+		f.at[15] = (uint8_t)(id % 11);
+		break;
+	case 2: memcpy(f.at + 14, "\x60\0\0\0\0\x0a\x11", 7); break;
+	case 3: memcpy(f.at + 14, "\0\1\x08\0\6\4\0\1", 8); break;
+	}
+	return f;
+}
+
+static void compare_headers(void *ctx, const struct outcome *o)
+{
+	struct test *t = ctx;
+	char text[HEADERS_TEXT], expected[HEADERS_TEXT];
+	struct headers h, own;
+	struct frame f;
+
+	if (!o->rx)
+		return;
+	f = frame_of(o->rx->id);
+	join_headers(t->j, o->rx, &h);
+	headers_read(&own, 1, f.at, sizeof(f.at));
+	assert_int_equal(h.flags, own.flags);
+	assert_int_equal(headers_compare(&own, 64, &h, 64), 0);
+	assert_string_equal(headers_text(&h, text), headers_text(&own, expected));
+	t->told.count++;
+}
+
+/* Packets of flows that have room and of others, and packets that wait for their fate. */
+static void headers_stay_with_their_packets(void **state)
+{
+	const uint64_t count = 30000;
+	struct test t;
+
+	begin(&t, MEMORY);
+	t.j->tell = compare_headers;
+	t.j->ctx = &t;
+	put_mark(&t, RECORD_FATES_BEGIN);
+	for (uint64_t id = 1; id <= count; id++) {
+		put(&t, DIRECTION_RX, 0, 0, 1000 + id, id, frame_of(id));
+		if (id % 3 == 0 && id > 900)
+			put(&t, DIRECTION_TX, 1, 0, 1000 + id, id - 900, frame_of(id - 900));
+		if (id % 4 == 0)
+			put_fate(&t, 1000 + id, id / 2, RT_FATES_NOT_OFFERED);
+	}
+	assert_true(t.j->late.end > 10000);
+	put_mark(&t, RECORD_FATES_END);
+	join_end(t.j);
+	assert_true(t.j->flows.no_room > 1000 && t.j->unchanged == t.j->sent);
+	assert_true(t.j->sent > 5000 && t.told.count > count);
 	end(&t);
 }
 
@@ -387,6 +451,7 @@ int main(void)
 		cmocka_unit_test(a_killed_recording_before_another),
 		cmocka_unit_test(a_file_without_fates_behind_one_that_has_them),
 		cmocka_unit_test(memory_for_fates_is_bounded),
+		cmocka_unit_test(headers_stay_with_their_packets),
 		cmocka_unit_test(reasons_are_counted_by_text),
 		cmocka_unit_test(late_packets_are_moved_once),
 		cmocka_unit_test(blocks_with_nonsense_have_no_fates),

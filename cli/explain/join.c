@@ -11,6 +11,17 @@
 const char *const fate_keys[FATES] = {"sent", "not_sent", "open", "let_go", "made", "unknown",
 	"offered", "not_offered", "undecided", "likely_offered"};
 
+/* A record on its way. */
+struct ahead {
+	const struct port *port;
+	struct headers headers; /* if it is a packet */
+	/* If it was received. */
+	struct flow_key key;
+	uint32_t hash, flow; /* flow: its likely index, or FLOW_NONE */
+	/* If it was sent, or is a fate: the likely packet, or NULL. */
+	const struct waiting *waiting;
+};
+
 int join_new(struct join **out, uint64_t timeout_ns, uint64_t memory)
 {
 	struct join *j = calloc(1, sizeof(*j));
@@ -20,10 +31,11 @@ int join_new(struct join **out, uint64_t timeout_ns, uint64_t memory)
 	if (!j)
 		return -ENOMEM;
 	j->timeout_ns = timeout_ns;
+	j->memory = memory;
 	j->pairs.size = j->queues.size = sizeof(struct way);
 	j->unsent.size = sizeof(struct protocol);
 	known_init(&j->fates);
-	ret = waitlist_init(&j->waitlist, memory - memory / 4) ?: waitlist_init(&j->late, 0);
+	ret = waitlist_init(&j->waitlist) ?: waitlist_init(&j->late);
 	ret = joined_flows_init(&j->flows, memory / 4) ?: ret;
 	return slices_init(&j->slices) ?: ret;
 }
@@ -49,15 +61,38 @@ static void tell(struct join *j, const struct outcome *o)
 		j->tell(j->ctx, o);
 }
 
+/* Memory that a waitlist may use: flows have a quarter at most, and what they do not use is for
+ * packets. */
+static uint64_t room(const struct join *j)
+{
+	uint64_t flows = joined_flows_bytes(&j->flows);
+	uint64_t left = j->memory > flows ? j->memory - flows : 0;
+
+	return j->fates.present ? left / 2 : left;
+}
+
+static const struct flow_key *key_of(const struct join *j, const struct waiting *w)
+{
+	return w->flow == FLOW_NONE ? NULL : &joined_flow_at(&j->flows, w->flow)->key;
+}
+
+void join_headers(const struct join *j, const struct waiting *w, struct headers *h)
+{
+	waitlist_headers(w->late ? &j->late : &j->waitlist, w, key_of(j, w), h);
+}
+
 /* ---- packets that leave ---- */
 
 static void count_unsent(struct join *j, const struct waiting *w)
 {
+	struct headers h;
+
+	join_headers(j, w, &h);
 	j->not_sent++;
 	slices_get(&j->slices, w->since_ns)->not_sent++;
 	if (w->flow != FLOW_NONE)
 		joined_flow_at(&j->flows, w->flow)->not_sent++;
-	j->no_room += !protocol_count(&j->unsent, w);
+	j->no_room += !protocol_count(&j->unsent, w, &h);
 }
 
 static void count_times(struct join *j, const struct waiting *w)
@@ -95,7 +130,7 @@ static void settle(struct join *j, const struct waiting *w, enum fate unsent)
 		[KNOWN_LET_GO] = FATE_LET_GO};
 	enum known known = known_of(j, w, unsent);
 
-	known_count(&j->fates, w, known, 0);
+	known_count(&j->fates, w, known);
 	if (!w->sent)
 		tell(j, &(struct outcome){.fate = fates[known], .rx = w});
 }
@@ -122,10 +157,10 @@ static void time_out(struct join *j, struct waiting *w)
 		return;
 	}
 	count_leaving(j, w, FATE_NOT_SENT);
-	w->late = true;
-	if (waitlist_full(&j->late))
+	while (waitlist_full(&j->late, room(j)))
 		leave(j, &j->late, FATE_LET_GO);
 	waitlist_move(&j->late, &j->waitlist);
+	waitlist_newest(&j->late)->late = true;
 }
 
 static bool over(const struct join *j, const struct waiting *w)
@@ -230,9 +265,8 @@ void join_end(struct join *j)
 
 /* ---- received ---- */
 
-static void receive(struct join *j, const struct record *r, const struct port *port)
+static void receive(struct join *j, const struct record *r, const struct ahead *a)
 {
-	struct flow_key key;
 	struct joined_flow *f;
 	struct waiting *w;
 
@@ -240,10 +274,10 @@ static void receive(struct join *j, const struct record *r, const struct port *p
 		j->rx_no_id++;
 		return;
 	}
-	if (waitlist_full(&j->waitlist))
+	while (waitlist_full(&j->waitlist, room(j)))
 		leave(j, &j->waitlist, FATE_LET_GO);
 	j->received++;
-	w = waitlist_add(&j->waitlist, port->application_id, r->id);
+	w = waitlist_add(&j->waitlist, a->port->application_id, r->id);
 	w->ns = r->ns;
 	w->since_ns = j->last_ns;
 	j->doubt_waits = j->doubt;
@@ -251,9 +285,8 @@ static void receive(struct join *j, const struct record *r, const struct port *p
 	w->length = r->length;
 	w->port = (uint16_t)r->port;
 	w->queue = (uint16_t)r->queue;
-	headers_read(&w->headers, port->linktype, r->data, r->caplen);
-	flow_key_of(&key, w->port, &w->headers);
-	w->flow = flow_table_get(&j->flows, &key);
+	w->flow = flow_table_get_hashed(&j->flows, &a->key, a->hash, a->flow);
+	waitlist_keep(&j->waitlist, &a->headers, key_of(j, w));
 	slices_get(&j->slices, w->since_ns)->received++;
 	w->followed = j->fates.here;
 	if (w->followed)
@@ -285,7 +318,7 @@ static void count_way(
 }
 
 static void count_changes(struct join *j, const struct waiting *w, const struct record *r,
-	const struct headers *tx, uint32_t bits)
+	const struct headers *rx, const struct headers *tx, uint32_t bits)
 {
 	j->unchanged += !bits;
 	for (; bits; bits &= bits - 1) {
@@ -296,7 +329,7 @@ static void count_changes(struct join *j, const struct waiting *w, const struct 
 			continue;
 		to->rx_number = w->number;
 		to->tx_number = r->number;
-		change_text(c, &w->headers, w->length, tx, r->length, to->text);
+		change_text(c, rx, w->length, tx, r->length, to->text);
 	}
 }
 
@@ -337,21 +370,22 @@ static void send_again(struct join *j, const struct waiting *w, const struct rec
 }
 
 static void join_sent(
-	struct join *j, struct waiting *w, const struct record *r, const struct port *port)
+	struct join *j, struct waiting *w, const struct record *r, const struct headers *tx)
 {
 	struct ends ends = {.rx_port = w->port, .tx_port = (uint16_t)r->port};
 	struct outcome o = {.fate = FATE_SENT, .rx = w, .tx = r};
-	struct headers h;
+	struct headers rx;
 
 	o.latency_ns = r->ns > w->ns ? r->ns - w->ns : 0;
 	j->negative += r->ns < w->ns;
-	headers_read(&h, port->linktype, r->data, r->caplen);
-	o.changes = headers_compare(&w->headers, w->length, &h, r->length);
-	count_changes(j, w, r, &h, o.changes);
-	if (w->sent++)
+	join_headers(j, w, &rx);
+	o.changes = headers_compare(&rx, w->length, tx, r->length);
+	count_changes(j, w, r, &rx, tx, o.changes);
+	if (w->sent)
 		send_again(j, w, r);
 	else
 		o.reordered = send_first(j, w, r, o.latency_ns);
+	w->sent += w->sent < SENT_MAX;
 	w->tx_port = (uint16_t)r->port;
 	w->tx_queue = (uint16_t)r->queue;
 	count_way(j, &j->pairs, &ends, o.latency_ns, w->sent > 1);
@@ -371,12 +405,12 @@ static struct waiting *received_as(struct join *j, const struct record *r, const
 		       : waitlist_find(&j->late, port->application_id, r->id);
 }
 
-static void send(struct join *j, const struct record *r, const struct port *port)
+static void send(struct join *j, const struct record *r, const struct ahead *a)
 {
-	struct waiting *w = r->id ? received_as(j, r, port) : NULL;
+	struct waiting *w = r->id ? received_as(j, r, a->port) : NULL;
 
 	if (w && !w->late) {
-		join_sent(j, w, r, port);
+		join_sent(j, w, r, &a->headers);
 		return;
 	}
 	if (w)
@@ -395,8 +429,6 @@ static void begin_fates(struct join *j, uint64_t began_ns)
 	if (j->fates.present && !j->fates.ended && j->fates.began_ns == began_ns)
 		return;
 	flush(j);
-	if (!j->fates.present)
-		waitlist_share(&j->waitlist, &j->late);
 	j->doubt_waits = false;
 	j->fates.present = true;
 	j->fates.ended = false;
@@ -412,8 +444,9 @@ static void join_fate(struct join *j, const struct record *r, const struct port 
 		[RT_FATES_UNKNOWN] = {KNOWN_UNKNOWN, FATE_UNDECIDED},
 		[RT_FATES_INFERRED] = {KNOWN_UNKNOWN, FATE_LIKELY_OFFERED},
 		[RT_FATES_OPEN] = {KNOWN_OPEN, FATE_OPEN}};
-	struct waiting *w;
 	const char *reason = NULL;
+	struct headers h;
+	struct waiting *w;
 
 	if (!j->fates.here)
 		begin_fates(j, j->fates.began_ns);
@@ -426,9 +459,13 @@ static void join_fate(struct join *j, const struct record *r, const struct port 
 	}
 	w->fate = r->fate;
 	w->why = r->fate == RT_FATES_UNKNOWN ? r->why : RT_FATES_WHY_OTHER;
-	known_count(&j->fates, w, meanings[r->fate].known, r->ns);
-	if (r->fate == RT_FATES_NOT_OFFERED)
+	if (r->fate == RT_FATES_NOT_OFFERED) {
+		join_headers(j, w, &h);
+		known_refuse(&j->fates, w, &h, r->ns);
 		reason = known_count_reason(&j->fates, r->id, r->why);
+	} else {
+		known_count(&j->fates, w, meanings[r->fate].known);
+	}
 	if (r->fate == RT_FATES_NOT_OFFERED && w->flow != FLOW_NONE)
 		joined_flow_at(&j->flows, w->flow)->not_offered++;
 	tell(j, &(struct outcome){.fate = meanings[r->fate].fate,
@@ -437,10 +474,10 @@ static void join_fate(struct join *j, const struct record *r, const struct port 
 			.reason = reason});
 }
 
-static void join_record(struct join *j, const struct record *r, const struct port *port)
+static void join_record(struct join *j, const struct record *r, const struct ahead *a)
 {
 	switch (r->kind) {
-	case RECORD_FATE: join_fate(j, r, port); return;
+	case RECORD_FATE: join_fate(j, r, a->port); return;
 	case RECORD_REASON:
 		known_name_reason(&j->fates, r->fate, r->why, (const char *)r->data, r->caplen);
 		return;
@@ -452,21 +489,78 @@ static void join_record(struct join *j, const struct record *r, const struct por
 	j->ids += r->id != 0;
 	let_time_pass(j, r->ns);
 	if (r->direction == DIRECTION_RX)
-		receive(j, r, port);
+		receive(j, r, a);
 	else if (r->direction == DIRECTION_TX)
-		send(j, r, port);
+		send(j, r, a);
 	else
 		j->no_direction++;
 }
 
-/* The index is larger than the caches of most CPUs: its slots are loaded while others are used. */
+/* ---- many records ---- */
+
+/* Index and packets are larger than the caches of most CPUs: what records need is loaded while the
+ * others are prepared. */
+static void read_ahead(struct join *j, const struct record *r, struct ahead *a)
+{
+	if (r->id)
+		waitlist_prefetch(&j->waitlist, a->port->application_id, r->id);
+	if (r->kind != RECORD_PACKET)
+		return;
+	headers_read(&a->headers, a->port->linktype, r->data, r->caplen);
+	if (r->direction != DIRECTION_RX)
+		return;
+	flow_key_of(&a->key, (uint16_t)r->port, &a->headers);
+	a->hash = flow_table_hash(&j->flows, &a->key);
+	flow_table_prefetch_slot(&j->flows, a->hash);
+}
+
+static void find_ahead(const struct join *j, const struct record *r, struct ahead *a)
+{
+	if (r->kind == RECORD_PACKET && r->direction == DIRECTION_RX)
+		a->flow = flow_table_prefetch_item(&j->flows, a->hash);
+	else if (r->id)
+		a->waiting = waitlist_prefetch_packet(&j->waitlist, a->port->application_id, r->id);
+}
+
+/* The flow of the likely packet; NULL: it has none. */
+static const struct joined_flow *flow_ahead(const struct join *j, const struct ahead *a)
+{
+	return a->waiting && a->waiting->flow < j->flows.count
+		       ? joined_flow_at(&j->flows, a->waiting->flow)
+		       : NULL;
+}
+
+static void prefetch_flow(const struct joined_flow *flow)
+{
+	const char *f = (const char *)flow;
+
+	for (size_t i = 0; i < sizeof(struct joined_flow); i += 64)
+		__builtin_prefetch(f + i, 1);
+}
+
 void join_records(struct join *j, const struct record *r, int n, const struct records *records)
 {
+	struct ahead a[JOIN_BATCH];
+
 	for (int i = 0; i < n; i++) {
-		if (r[i].id)
-			waitlist_prefetch(&j->waitlist,
-				records_port(records, r[i].port)->application_id, r[i].id);
+		a[i].port = records_port(records, r[i].port);
+		a[i].waiting = NULL;
+		read_ahead(j, &r[i], &a[i]);
 	}
 	for (int i = 0; i < n; i++)
-		join_record(j, &r[i], records_port(records, r[i].port));
+		find_ahead(j, &r[i], &a[i]);
+	for (int i = 0; i < n; i++) {
+		const struct joined_flow *f = flow_ahead(j, &a[i]);
+
+		if (f)
+			prefetch_flow(f);
+	}
+	for (int i = 0; i < n; i++) {
+		const struct joined_flow *f = flow_ahead(j, &a[i]);
+
+		if (f && r[i].ns > a[i].waiting->ns)
+			joined_flow_prefetch(f, r[i].ns - a[i].waiting->ns);
+	}
+	for (int i = 0; i < n; i++)
+		join_record(j, &r[i], &a[i]);
 }

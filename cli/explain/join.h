@@ -70,6 +70,7 @@ struct changed {
 
 struct join {
 	uint64_t timeout_ns;
+	uint64_t memory;                                  /* bytes, at most */
 	void (*tell)(void *ctx, const struct outcome *o); /* or NULL */
 	void *ctx;
 
@@ -111,5 +112,7 @@ void join_free(struct join *j);
 void join_records(struct join *j, const struct record *r, int n, const struct records *records);
 /* The end of the last file. */
 void join_end(struct join *j);
+/* Outermost headers of a packet as it was received, without those of TCP. */
+void join_headers(const struct join *j, const struct waiting *w, struct headers *h);
 
 #endif

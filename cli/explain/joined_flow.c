@@ -23,6 +23,11 @@ void joined_flows_free(struct flow_table *t)
 	flow_table_free(t);
 }
 
+uint64_t joined_flows_bytes(const struct flow_table *t)
+{
+	return t->count * BYTES_EACH;
+}
+
 /* Which of two packets of the same time stamp came first is only known within a queue: bursts have
  * one time stamp. */
 static bool order_known(const struct passage *a, const struct passage *b)
@@ -52,6 +57,17 @@ bool joined_flow_sent(struct joined_flow *f, uint32_t sequence, const struct pas
 	return true;
 }
 
+static uint32_t bucket_of(uint64_t ns)
+{
+	return rt_log_bucket(ns < LATENCY_MAX ? ns : LATENCY_MAX, FLOW_BITS);
+}
+
+void joined_flow_prefetch(const struct joined_flow *f, uint64_t ns)
+{
+	if (f->bucket)
+		__builtin_prefetch(&f->bucket[bucket_of(ns)], 1);
+}
+
 void joined_flow_latency(struct joined_flow *f, uint64_t ns)
 {
 	if (!f->bucket) {
@@ -64,5 +80,5 @@ void joined_flow_latency(struct joined_flow *f, uint64_t ns)
 		f->max = ns;
 	f->sum += ns;
 	if (f->bucket)
-		f->bucket[rt_log_bucket(ns < LATENCY_MAX ? ns : LATENCY_MAX, FLOW_BITS)]++;
+		f->bucket[bucket_of(ns)]++;
 }

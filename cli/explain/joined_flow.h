@@ -38,6 +38,7 @@ struct joined_flow {
  */
 int joined_flows_init(struct flow_table *t, uint64_t memory);
 void joined_flows_free(struct flow_table *t);
+uint64_t joined_flows_bytes(const struct flow_table *t);
 
 static inline struct joined_flow *joined_flow_at(const struct flow_table *t, uint32_t index)
 {
@@ -48,5 +49,7 @@ static inline struct joined_flow *joined_flow_at(const struct flow_table *t, uin
  * received later have been sent already. */
 bool joined_flow_sent(struct joined_flow *f, uint32_t sequence, const struct passage *p);
 void joined_flow_latency(struct joined_flow *f, uint64_t ns);
+/* Loads what joined_flow_latency() will need, if it can. */
+void joined_flow_prefetch(const struct joined_flow *f, uint64_t ns);
 
 #endif

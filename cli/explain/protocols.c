@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "protocols.h"
 
-bool protocol_count(struct keyed *k, const struct waiting *w)
+bool protocol_count(struct keyed *k, const struct waiting *w, const struct headers *h)
 {
-	const struct headers *h = &w->headers;
 	struct protocol *p = keyed_get(k, (uint64_t)w->port << 32 | (uint64_t)h->type << 16 |
 						  (uint64_t)h->version << 8 | h->protocol);
 

@@ -18,6 +18,6 @@ struct protocol {
 };
 
 /* Counts a packet. k: of struct protocol. False: there is no room for another protocol. */
-bool protocol_count(struct keyed *k, const struct waiting *w);
+bool protocol_count(struct keyed *k, const struct waiting *w, const struct headers *h);
 
 #endif
