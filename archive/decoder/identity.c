@@ -23,9 +23,15 @@ static uint64_t hash_little(uint64_t *w, size_t words)
 
 bool ends_turned(const struct ends *e)
 {
-	int order = memcmp(e->src, e->dst, sizeof(e->src));
+	uint64_t a[2], b[2];
 
-	return order > 0 || (!order && e->src_port > e->dst_port);
+	memcpy(a, e->src, sizeof(a));
+	memcpy(b, e->dst, sizeof(b));
+	if (a[0] != b[0])
+		return be64toh(a[0]) > be64toh(b[0]);
+	if (a[1] != b[1])
+		return be64toh(a[1]) > be64toh(b[1]);
+	return e->src_port > e->dst_port;
 }
 
 int64_t flow_identity(const struct ends *e)

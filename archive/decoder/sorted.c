@@ -2,14 +2,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "identity.h"
 #include "sorted.h"
 
-#define LINE   64u
-#define DIGIT  11u /* bits of the key that one pass sorts by */
-#define DIGITS (1u << DIGIT)
-#define AHEAD  12u /* rows that are on their way into the caches */
+#define LINE       64u
+#define HUGE_PAGE  ((size_t)2 << 20)
+#define ROWS_BYTES ((SORTED_MAX * sizeof(struct placed) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE)
+#define DIGIT      11u /* bits of the key that one pass sorts by */
+#define DIGITS     (1u << DIGIT)
+#define AHEAD      12u /* rows that are on their way into the caches */
 
 /* Begins with a cache line. */
 struct placed {
@@ -18,7 +21,9 @@ struct placed {
 
 int sorted_open(struct sorted *s)
 {
-	s->rows = aligned_alloc(LINE, SORTED_MAX * sizeof(*s->rows));
+	s->rows = aligned_alloc(HUGE_PAGE, ROWS_BYTES);
+	if (s->rows)
+		(void)madvise(s->rows, ROWS_BYTES, MADV_HUGEPAGE);
 	s->key = malloc(SORTED_MAX * sizeof(*s->key));
 	s->other = malloc(SORTED_MAX * sizeof(*s->other));
 	return s->rows && s->key && s->other ? 0 : -ENOMEM;
