@@ -58,7 +58,7 @@ import pyarrow as pa
 from ringtap_archive import decoder, index
 pa.set_cpu_count(1)
 folder = Path(sys.argv[2])
-with decoder.open(sys.argv[1]) as source:
+with decoder.open(sys.argv[1], by_flow=True) as source:
     for i, part in enumerate(source.parts()):
         packets = index.Packets(folder / f"{i}.packets.parquet", 1 << 20)
         for batch in part.batches():

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 LIBRARY = "libringtap-archive.so"
-_LEAN, _NO_DIGEST, _NO_FLOWS = 1, 2, 4
+_LEAN, _NO_DIGEST, _NO_FLOWS, _BY_FLOW = 1, 2, 4, 8
 _READ = 1 << 20
 _FOLLOWING_MAX = 64 << 20  # bytes of a file that follows, of which the first minute is read
 
@@ -94,9 +94,12 @@ def version() -> str:
     return _library().rt_archive_version().decode()
 
 
-def open(path: Path, lean: bool = False, digest: bool = True, flows: bool = True) -> Decoder | None:
-    """The recording at this path, pcapng or classic pcap; a Decoder."""
-    return Decoder(path, lean, digest, flows)
+def open(
+    path: Path, lean: bool = False, digest: bool = True, flows: bool = True, by_flow: bool = False
+) -> Decoder | None:
+    """The recording at this path, pcapng or classic pcap; a Decoder. by_flow: rows of a batch are in the order of their
+    flows, not in that of the file."""
+    return Decoder(path, lean, digest, flows, by_flow)
 
 
 class Decoder:
@@ -104,10 +107,11 @@ class Decoder:
     its packets have been read. `converted`: it is a classic pcap file, and all offsets are those of
     the pcapng that it was made into, which convert() and read() give."""
 
-    def __init__(self, path: Path, lean: bool = False, digest: bool = True, flows: bool = True):
+    def __init__(self, path: Path, lean: bool = False, digest: bool = True, flows: bool = True, by_flow: bool = False):
         self.path = os.fspath(path)
         self.handle, self.converted, self._torn, self._part = ctypes.c_void_p(), False, None, None
         self._lib, self._flags = _library(), lean * _LEAN | (not digest) * _NO_DIGEST | (not flows) * _NO_FLOWS
+        self._flags |= by_flow * _BY_FLOW
         try:
             self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -264,7 +268,7 @@ class Part:
         return pa.RecordBatchReader._import_from_c(ctypes.addressof(stream))
 
     def batches(self) -> Iterator:
-        """The packets, as record batches of at most 128 Ki rows."""
+        """The packets, as record batches of at most 128 Ki rows, or of 256 Ki by_flow."""
         if self._known:
             return
         self._reader = self._reader or self._stream(self._lib.rt_archive_part_packets)

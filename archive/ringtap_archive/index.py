@@ -28,19 +28,22 @@ DICTIONARY_BYTES = 4 << 20  # more values than that have no dictionary: few repe
 FALSE_POSITIVES = 0.01
 SOURCE = b"ringtap.source"  # in the file's metadata: what is needed to make a lost meta.json again
 
-# All others have dictionaries. Times and offsets grow; digests are random, and cannot be compressed. None
-# has BYTE_STREAM_SPLIT, which makes IP ids 8 % smaller: Spark's vectorized reader does not know it.
-INCOMPRESSIBLE = {"digest", "flow_id"}
+# All others have dictionaries. Times, offsets and sequence numbers grow in a flow; of what is the same in all of a flow's
+# packets and different in most flows, a dictionary would only be one more copy. Digests and the ids of flows are random.
+# None has BYTE_STREAM_SPLIT: Spark's vectorized reader does not know it.
+INCOMPRESSIBLE = {"packets": {"digest"}, "flows": {"flow_id"}}
 ENCODINGS = {
     "time_ns": "DELTA_BINARY_PACKED",
     "file_offset": "DELTA_BINARY_PACKED",
     "packet_id": "DELTA_BINARY_PACKED",
-    "tcp_seq": "PLAIN",
+    "tcp_seq": "DELTA_BINARY_PACKED",
     "ip_id": "DELTA_BINARY_PACKED",
     "digest": "PLAIN",
+    "src_port": "PLAIN",
+    "dst_port": "PLAIN",
+    "rss_hash": "PLAIN",
+    "flow_id": "PLAIN",
 }
-# Levels of zstd, else 1. Sequence numbers become 10 to 17 % smaller; packets without TCP do not pay for it.
-LEVELS = {"tcp_seq": 6}
 FLOW_ENCODINGS = {
     "first_ns": "DELTA_BINARY_PACKED",
     "last_ns": "DELTA_BINARY_PACKED",
@@ -110,11 +113,12 @@ NO_STATISTICS = {
 }
 
 
-def _options(columns: list[str], encodings: dict[str, str], bloom: dict[str, dict], statistics: list[str]):
-    bare = {name for name in INCOMPRESSIBLE if encodings.get(name) == "PLAIN"}
+def _options(
+    columns: list[str], encodings: dict[str, str], bare: set[str], bloom: dict[str, dict], statistics: list[str]
+):
     return {
         "compression": {name: "none" if name in bare else "zstd" for name in columns},
-        "compression_level": {name: LEVELS.get(name, 1) for name in columns if name not in bare},
+        "compression_level": {name: 1 for name in columns if name not in bare},
         "use_dictionary": [name for name in columns if name not in encodings],
         "column_encoding": encodings,
         "dictionary_pagesize_limit": DICTIONARY_BYTES,
@@ -135,6 +139,7 @@ class Table:
         path: Path,
         columns: Schema,
         encodings: dict[str, str],
+        bare: set[str],
         bloom: dict[str, dict],
         sorting: str | None,
         without: set[str] | tuple = (),
@@ -147,7 +152,10 @@ class Table:
         try:
             self._stream = pa.BufferedOutputStream(pa.PythonFile(self.file, "w"), BUFFER)
             self._writer = pq.ParquetWriter(
-                self._stream, columns, sorting_columns=order, **_options(columns.names, encodings, bloom, statistics)
+                self._stream,
+                columns,
+                sorting_columns=order,
+                **_options(columns.names, encodings, bare, bloom, statistics),
             )
         except BaseException:
             self.file.close()
@@ -175,7 +183,9 @@ class Packets:
 
     def __init__(self, path: Path, rows_likely: int, group: bool = False):
         bloom = {"flow_id": {"ndv": max(64, min(rows_likely, 1 << 17)), "fpp": FALSE_POSITIVES}}
-        self.table = Table(path, schema.PACKETS, ENCODINGS, bloom, None, NO_STATISTICS, group)
+        self.table = Table(
+            path, schema.PACKETS, ENCODINGS, INCOMPRESSIBLE["packets"], bloom, None, NO_STATISTICS, group
+        )
         self._pending, self._rows = [], 0
 
     def add(self, batch: RecordBatch) -> None:
@@ -219,7 +229,13 @@ def write_flows(path: Path, batches: Iterator, group: bool = False) -> Table:
 def _flow_table(path: Path, rows: int, group: bool):
     one = {"ndv": max(64, rows), "fpp": FALSE_POSITIVES}
     return Table(
-        path, schema.FLOWS, FLOW_ENCODINGS, dict.fromkeys(("flow_id", "src", "dst"), one), "flow_id", group=group
+        path,
+        schema.FLOWS,
+        FLOW_ENCODINGS,
+        INCOMPRESSIBLE["flows"],
+        dict.fromkeys(("flow_id", "src", "dst"), one),
+        "flow_id",
+        group=group,
     )
 
 

@@ -141,6 +141,12 @@ class NewPart:
         self.frames.file.close()
 
 
+def _first_time(batch: RecordBatch):
+    """Time of the first packet in the file."""
+    offsets = batch.column("file_offset")
+    return batch.column("time_ns")[pc.index(offsets, pc.min(offsets)).as_py()].as_py()
+
+
 def _times(part: Part):
     """Times of the first and last packet, or of losses if there is no packet."""
     if part.first_ns is not None:
@@ -283,7 +289,7 @@ class Job:
                 raise
             raise Refused(f"cannot read '{self.path}': {e.strerror or e}") from e
         try:
-            source = decoder.open(path, lean=self.lean)
+            source = decoder.open(path, lean=self.lean, by_flow=True)
         except Lost as e:
             raise (self._lost() if self.torn else e) from e
         with source:
@@ -362,7 +368,7 @@ class Job:
         batches = part.batches()
         first = next(batches, None)
         if number == 0 and first is not None and first.num_rows and not self.origin:
-            self._look_up(first.column("time_ns")[0].as_py())
+            self._look_up(_first_time(first))
         new = NewPart(staging, number, data, part.header, source.size - data.at, self.compress, self.archive.group)
         try:
             for batch in itertools.chain([first] if first is not None else [], batches):

@@ -28,7 +28,7 @@ from .errors import Refused
 if TYPE_CHECKING:
     from typing import Any
 
-FORMAT = 2  # 1 is read as well: its flows lack schema.REASONS
+FORMAT = 3  # 1 and 2 are read as well: their packets are in the order of the file; flows of 1 lack schema.REASONS
 LOCK = ".lock"
 HOUR_NS = 3600 * 10**9
 META_MAX = 1 << 26  # bytes; 65,536 losses and as many interfaces have less
@@ -123,6 +123,11 @@ class Part:
     @property
     def has_reasons(self) -> bool:
         return self.meta["format"] >= 2
+
+    @property
+    def by_flow(self) -> bool:
+        """Whether packets are sorted by flow."""
+        return self.meta["format"] >= 3
 
     def files(self) -> list[Path]:
         """All of the part, meta.json first: without it, the others are no part."""

@@ -142,7 +142,7 @@ def _compare_packets(path: Path, batches: Iterator):
 
 def compare(part: Part, found: Found) -> None:
     """The index against the packets."""
-    with uncompressed(part) as path, decoder.open(path, lean=part.meta["lean"]) as source:
+    with uncompressed(part) as path, decoder.open(path, lean=part.meta["lean"], by_flow=part.by_flow) as source:
         decoded = next(source.parts())
         batches = decoded.batches()
         try:

@@ -25,18 +25,28 @@ START = 1_700_000_000 * SECOND // HOUR * HOUR
 
 
 def rows(path, **options):
-    """All rows, valid and of the schema; and the damage of the file."""
-    out = []
+    """All rows, valid and of the schema, and the damage of the file. By flow, the rows are the same in another order."""
+    found = decoded(path, **options)
+    assert decoded(path, by_flow=True, **options) == found
+    return found[0], found[2]
+
+
+def decoded(path, **options):
+    """Rows in the order of the file, flows and damage."""
+    out, flows = [], []
     with decoder.open(path, **options) as d:
         for part in d.parts():
+            found = []
             for batch in part.batches():
                 batch.validate(full=True)
-                assert batch.schema.equals(schema.PACKETS) and batch.num_rows <= 128 << 10
-                out += batch.to_pylist()
+                assert batch.schema.equals(schema.PACKETS)
+                found += batch.to_pylist()
+            out += sorted(found, key=lambda row: row["file_offset"]) if options.get("by_flow") else found
             if options.get("flows", True):
                 part.flows().validate(full=True)
                 assert part.flows().schema.equals(schema.FLOWS)
-        return out, d.torn
+                flows += part.flows().to_pylist()
+        return out, flows, d.torn
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from scapy.all import (
 
 pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("ringtap_archive", reason=f"not in this environment: {REPO / 'archive'}")
-from ringtap_archive import decoder, engine, schema  # noqa: E402
+from ringtap_archive import decoder, engine, layout, schema  # noqa: E402
 
 START = 1_700_000_000 * 10**9 // (3600 * 10**9) * 3600 * 10**9
 K0, K1, MASK = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, (1 << 64) - 1
@@ -166,25 +166,31 @@ def test_fates_of_another_recording_are_not_taken(tmp_path):
     assert ingested(tmp_path / "late", first[0], late.write(tmp_path / "late.pcapng")) == alone
 
 
-def as_format_1(part):
-    """Makes the flows of earlier versions, without reasons."""
-    pq.write_table(pq.read_table(part.flows, partitioning=None).drop(schema.REASONS), part.flows)
-    part.meta["format"] = 1
-    part.meta["flows"].update(
-        bytes=part.flows.stat().st_size, sha256=hashlib.sha256(part.flows.read_bytes()).hexdigest()
-    )
+def as_format(part, number):
+    """Makes the tables of earlier versions: packets in the order of the file, in format 1 flows without reasons."""
+    pq.write_table(pq.read_table(part.packets, partitioning=None).sort_by("file_offset"), part.packets)
+    if number == 1:
+        pq.write_table(pq.read_table(part.flows, partitioning=None).drop(schema.REASONS), part.flows)
+    part.meta["format"] = number
+    for name, path in (("packets", part.packets), ("flows", part.flows)):
+        part.meta[name].update(bytes=path.stat().st_size, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
     part.meta_path.write_text(json.dumps(part.meta))
 
 
-def test_archives_of_format_1_stay_readable(tmp_path, capsys):
-    """Parts of format 1 and 2 are in one archive; reasons of format 1 are null until the part is made again."""
-    archive, old, new = (
+def test_archives_of_earlier_formats_stay_readable(tmp_path, capsys):
+    """Parts of all formats are in one archive; reasons of format 1 are null until the part is made again."""
+    archive, old, new, middle = (
         tmp_path / "archive",
-        *(of_fates(tmp_path / f"{n}.pcapng", random.Random(n), True) for n in (1, 2)),
+        *(of_fates(tmp_path / f"{n}.pcapng", random.Random(n), True) for n in (1, 2, 3)),
     )
-    for path in (old, new):
+    for path in (old, new, middle):
         assert archiving.call("ingest", "-q", "-A", archive, "--recorder", path.stem, path) == 0
-    as_format_1(archiving.parts(archive)[0])
+    fetched = [tmp_path / f"{name}.pcapng" for name in ("sorted", "unsorted")]
+    assert archiving.call("fetch", "-q", "-A", archive, "-w", fetched[0]) == 0
+    for recorder, number in (("1", 1), ("3", 2)):
+        as_format(archiving.parts(archive, recorders=[recorder])[0], number)
+    assert archiving.call("fetch", "-q", "-A", archive, "-w", fetched[1]) == 0
+    assert fetched[0].read_bytes() == fetched[1].read_bytes()
     with engine.open(archive) as reader:
         names = reader.sql("SELECT * FROM flows").columns
         found = reader.sql(
@@ -193,16 +199,16 @@ def test_archives_of_format_1_stay_readable(tmp_path, capsys):
         ).all()
     expected = explained(new, keys=("unknown", *schema.REASONS))
     assert names[: len(schema.FLOWS.names)] == schema.FLOWS.names
-    assert found == [("1", explained(old)["unknown"], None, None), ("2", *expected.values())]
+    assert found[:2] == [("1", explained(old)["unknown"], None, None), ("2", *expected.values())]
     assert archiving.call("verify", "-A", archive) == 0
-    part = archiving.parts(archive)[0]
+    part = archiving.parts(archive, recorders=["1"])[0]
     part.flows.write_bytes(b"damaged")
     assert archiving.call("verify", "-A", archive, "--repair") == 0 and archiving.call("verify", "-A", archive) == 0
-    assert archiving.parts(archive)[0].meta["format"] == 2
+    assert archiving.parts(archive, recorders=["1"])[0].meta["format"] == layout.FORMAT == 3
     # A later format than this one.
     part = archiving.parts(archive)[0]
-    part.meta["format"] = 3
+    part.meta["format"] = 4
     part.meta_path.write_text(json.dumps(part.meta))
     capsys.readouterr()
     assert archiving.call("query", "-A", archive, "SELECT * FROM flows") == 1
-    assert "format 3, of another version of ringtap; this one reads 1 to 2" in capsys.readouterr().err
+    assert "format 4, of another version of ringtap; this one reads 1 to 3" in capsys.readouterr().err

@@ -413,7 +413,12 @@ def test_more_flows_than_memory_holds(tmp_path):
             out.write(block[:54] + struct.pack(">I", i) + block[58:])
         for i in range(0, count, 13):  # again, from the other end
             out.write(block[:54] + struct.pack(">I", i) + block[58:])
-    with decoder.open(path, digest=False) as d:
+    for by_flow in (False, True):
+        _check_many(path, count, by_flow)
+
+
+def _check_many(path, count, by_flow):
+    with decoder.open(path, digest=False, by_flow=by_flow) as d:
         part = next(d.parts())
         rows = sum(batch.num_rows for batch in part.batches())
         seen, last, twice = 0, None, 0

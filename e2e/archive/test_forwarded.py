@@ -37,7 +37,7 @@ def test_recording_of_the_forwarder(fwd, record, tmp_path):
     assert call("ingest", "-q", "-A", archive, "--recorder", "host", recorder.out) == 0
     assert_whole(archive, recorder.out)
     found = parts(archive)  # two, where an hour ended meanwhile
-    rows = [row for part in found for row in pq.read_table(part.packets).to_pylist()]
+    rows = [row for part in found for row in pq.read_table(part.packets).sort_by("file_offset").to_pylist()]
     assert len(rows) == PACKETS and not dissected.differences(rows, recorder.out)
     assert {row["direction"] for row in rows} == {"rx", "tx"} and {row["protocol"] for row in rows} == {17}
     assert [(row["queue"], row["packet_id"] is None) for row in rows] == [(p.queue, p.id is None) for p in file.packets]
