@@ -167,9 +167,10 @@ static void test_vhost_ports_match_by_path(void **state)
 #define LINKED(name, columns)                                                           \
 	"{\"name\":\"" name "\"," columns                                               \
 	",\"options\":[\"map\",[[\"vhost-server-path\",\"/run/" name                    \
-	"\"]]],\"status\":[\"map\",[[\"features\",\"0x0000000150208182\"],"             \
+	"\"]]],\"status\":[\"map\",[[\"features\",\"0x0000000950008000\"],"             \
 	"[\"mode\",\"client\"],[\"num_of_vrings\",\"2\"],[\"numa\",\"0\"],[\"socket\"," \
-	"\"/run/" name "\"],[\"status\",\"connected\"],[\"vring_0_size\",\"256\"]]]}"
+	"\"/run/" name                                                                  \
+	"\"],[\"status\",\"connected\"],[\"vring_0_size\",\"256\"],[\"vring_1_size\",\"256\"]]]}"
 #define NOTHING "[\"set\",[]]"
 
 static void assert_link(const char *device, bool before, bool up, uint32_t mbps)
