@@ -36,11 +36,13 @@ fi
 work=
 pmd=
 stop_testpmd() {
-	exec 9>&- # testpmd ends at the end of its input
+	exec 9>&-
 	[ -n "$pmd" ] || return 0
-	kill "$pmd" 2>/dev/null || true
+	# It ends at the end of its input as well: a signal that it handles meanwhile could find it there.
+	kill -KILL "$pmd" 2>/dev/null || true
 	wait "$pmd" 2>/dev/null || true
 	pmd=
+	rm -rf "${runtime:?}/$name"
 	# Files of huge pages, which EAL leaves for its next start.
 	sed -n 's/^[^ ]* \([^ ]*\) hugetlbfs .*/\1/p' /proc/mounts | while read -r pages; do
 		rm -f "$pages/$name"map_*
@@ -52,7 +54,6 @@ clean() {
 	[ -z "${recorder:-}" ] || kill "$recorder" 2>/dev/null || true
 	stop_testpmd
 	[ -z "$work" ] || rm -rf "$work"
-	rm -rf "${runtime:?}/$name"
 }
 trap clean EXIT
 trap 'exit 130' INT TERM
@@ -81,6 +82,7 @@ private_folder() {
 start_testpmd() { # start_testpmd [EAL_OPTION...]
 	rm -f "$work/stdin"
 	mkfifo "$work/stdin"
+	: >"$work/testpmd.log" # the run before left one
 	# Line-buffered, so that its log is always complete.
 	# shellcheck disable=SC2086 # words
 	stdbuf -oL dpdk-testpmd "$@" -m 256 --no-pci --file-prefix "$name" -l 0,1 -d "$plugin" \
@@ -113,17 +115,17 @@ title() {
 beside_dumpcap() {
 	command -v dpdk-dumpcap >/dev/null || return 0
 	free=$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages 2>/dev/null || echo 0)
-	if [ "$(id -u)" != 0 ] || [ "$free" -lt 192 ]; then
-		title 'dpdk-dumpcap is left out: it needs root, and 192 free huge pages of 2 MiB'
+	if [ "$(id -u)" != 0 ] || [ "$free" -lt 192 ] || ! grep -q ' hugetlbfs ' /proc/mounts; then
+		title 'dpdk-dumpcap is left out: it needs root, and 192 free huge pages of 2 MiB in a mounted hugetlbfs'
 		return
 	fi
 	title 'Beside dpdk-dumpcap: one after the other, three seconds each, on a testpmd with huge pages'
 	stop_testpmd
 	start_testpmd
 	wait_for_traffic
-	"$ringtap" record -i "$name:" -a duration:3 -w /dev/null >"$work/record.log" 2>&1
+	"$ringtap" record -i "$name:" -a duration:3 -w /dev/null >"$work/record.log" 2>&1 || { cat "$work/record.log" >&2; exit 1; }
 	drivers=$(ldd "$(command -v dpdk-testpmd)" | sed -nE 's/.* => (.*librte_(bus|common|crypto|mempool|net)_.*) \(.*/\1/p')
-	env LD_PRELOAD="$(echo $drivers)" timeout 60 taskset -c 0 dpdk-dumpcap --file-prefix "$name" -q -i 0 -i 1 -a duration:3 \
+	env LD_PRELOAD="$(echo $drivers)" timeout -k 5 60 taskset -c 0 dpdk-dumpcap --file-prefix "$name" -q -i 0 -i 1 -a duration:3 \
 		-w /dev/null >"$work/dumpcap.log" 2>&1 || true
 	sed -n 's/^written.*, \(.*packets\/s\).*/ringtap       \1/p' "$work/record.log"
 	sed -n 's|.*interface.*: \([0-9]*\)/\([0-9]*\).*|\1 \2|p' "$work/dumpcap.log" |
