@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "now.h"
 #include "test_clock_sim.h"
 
 /* ---- conversion ---- */

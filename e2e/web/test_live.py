@@ -219,6 +219,8 @@ def test_the_page_switches_collectors_and_records(browser, steady, web):
         ["latency", False, False],
         ["gaps", False, False],
         ["bytes", False, False],
+        ["xstats", False, False],
+        ["devices", False, False],
         ["flows", False, False],
     ]
     assert "28 % of the rate of a bare forwarder" in shown.ask("document.querySelector('.actions').textContent")
@@ -237,7 +239,7 @@ def test_the_page_switches_collectors_and_records(browser, steady, web):
 def test_nothing_can_be_switched_by_default(browser, steady, web):
     shown = LiveView(browser, web(), app=steady.prefix)
     rows(shown, "queues")
-    assert shown.ask("[...document.querySelectorAll('.actions input')].map(b => b.disabled)") == [True] * 4
+    assert shown.ask("[...document.querySelectorAll('.actions input')].map(b => b.disabled)") == [True] * 6
     assert shown.ask("document.querySelectorAll('.actions button').length") == 0
     shown.check()
 
