@@ -108,6 +108,8 @@ class Vpp:
     def close(self):
         self.proc.close()
         shutil.rmtree(self.dir, ignore_errors=True)
+        for left in Path("/dev/shm").glob(f"{self.dir.name}-*"):  # the api-segment: a killed VPP leaves it
+            left.unlink()
 
 
 def _counter(name, text):
