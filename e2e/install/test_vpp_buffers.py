@@ -102,15 +102,30 @@ LENGTHS = (60, 2048, 2049, 4096, 4097, 9014)  # a buffer has 2048 bytes
 NUMBERED = "ether proto 0x88b5"
 
 
-@kinds
+def pass_through(net, tmp_path, closing):
+    """Once a short frame has come through, VPP has handled those before it. One behind a long frame, which the driver
+    refuses, may be dropped with it."""
+    last = closing(Kernel(net.hub, "second", 1, tmp_path / "last.pcap", "ether proto 0x88b6"))
+    short = [sys.executable, "-c", FRAMES.replace("88b5", "88b6"), "first", "1", "60"]
+    until(lambda: net.hub.check(short) is not None and not last.proc.alive(), what="a short frame")
+
+
+# From net_tap of DPDK 22.11, VPP with four workers receives nothing.
+TAPS = [kind for kind in KINDS if kind[0] == "newest" or kind[1] < 4]
+
+
+@pytest.mark.parametrize("kind", TAPS, ids=["-".join(map(str, kind)) for kind in TAPS])
 def test_received_in_several_buffers(kind, net, record, closing, tmp_path):
-    """Long frames are chains of VPP's buffers, received from one device of the kernel and sent to another."""
+    """Long frames are chains of VPP's buffers, received from one device of the kernel and sent to another. DPDK 22.11's
+    net_tap refuses a larger MTU: it receives them, and sends none."""
+    longer = kind[0] == "newest"
     taps = ("net_tap0,iface=first", "net_tap1,iface=second")
     vpp = closing(Vpp(net.hub, {}, *kind, vdevs=taps, dev=f"num-tx-queues {max(kind[1], 1)}"))
     attach(vpp.pid)
     for device, name, other in zip(("first", "second"), vpp.names, reversed(vpp.names)):
         net.hub.check(["ip", "link", "set", device, "mtu", "9000", "up"])
-        vpp.ctl(f"set interface mtu 9000 {name}")
+        if longer:
+            vpp.ctl(f"set interface mtu 9000 {name}")
         vpp.ctl(f"set interface l2 xconnect {name} {other}")
         vpp.ctl(f"set interface state {name} up")
     received = closing(Kernel(net.hub, "first", SENT, tmp_path / "received.pcap", NUMBERED, "out"))
@@ -118,9 +133,17 @@ def test_received_in_several_buffers(kind, net, record, closing, tmp_path):
     recorder = record(vpp, "-f", NUMBERED)
     drops = closing(Measuring("drops", vpp, "--once", "--duration", "1h", "--json", "-f", NUMBERED, "--buffer", "16M"))
     net.hub.check([sys.executable, "-c", FRAMES, "first", str(SENT), *map(str, LENGTHS)])
-    assert received.proc.wait() == sent.proc.wait() == 0
-    assert fates(drops) == {"received": SENT, "offered": SENT, "not_offered": 0, "open": 0, "unknown": 0}
+    assert received.proc.wait() == 0
+    if longer:
+        assert sent.proc.wait() == 0
+    else:
+        pass_through(net, tmp_path, closing)
+    found = fates(drops)
+    offered = found["offered"]  # what the driver refuses VPP offers again, and it counts again
+    assert offered == SENT or (offered > SENT and not longer), found
+    assert found == {"received": offered, "offered": offered, "not_offered": 0, "open": 0, "unknown": 0}
     recorder.finish()
     received.assert_recorded(recorder.file(), "net_tap0", pcapng.RX)
-    sent.assert_recorded(recorder.file(), "net_tap1", pcapng.TX)
+    if longer:
+        sent.assert_recorded(recorder.file(), "net_tap1", pcapng.TX)
     assert {len(p.data) for p in recorder.file().packets} == set(LENGTHS)
