@@ -9,7 +9,7 @@ from harness import pcapng
 from harness.attach import attach
 from harness.known import Measuring
 from harness.proc import run, until
-from harness.vpp import BUILDS, KINDS, Kernel, Vpp, routed
+from harness.vpp import BUILDS, KINDS, TAPS, Kernel, Vpp, routed
 
 SENT = 200
 # Numbers, each of this size, to an address.
@@ -108,10 +108,6 @@ def pass_through(net, tmp_path, closing):
     last = closing(Kernel(net.hub, "second", 1, tmp_path / "last.pcap", "ether proto 0x88b6"))
     short = [sys.executable, "-c", FRAMES.replace("88b5", "88b6"), "first", "1", "60"]
     until(lambda: net.hub.check(short) is not None and not last.proc.alive(), what="a short frame")
-
-
-# From net_tap of DPDK 22.11, VPP with four workers receives nothing.
-TAPS = [kind for kind in KINDS if kind[0] == "newest" or kind[1] < 4]
 
 
 @pytest.mark.parametrize("kind", TAPS, ids=["-".join(map(str, kind)) for kind in TAPS])

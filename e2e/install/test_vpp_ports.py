@@ -10,7 +10,7 @@ from harness import flight, pcapng
 from harness.attach import attach, detach
 from harness.proc import until
 from harness.ringtap import listing
-from harness.vpp import BUILDS, KINDS, Vpp, routed
+from harness.vpp import BUILDS, KINDS, TAPS, Vpp, routed
 
 pytestmark = [
     pytest.mark.nightly,
@@ -74,7 +74,7 @@ def reached(watched, count):
     until(lambda: watched.passed()[0][0] >= count, what=f"{count} packets")
 
 
-@kinds
+@pytest.mark.parametrize("kind", TAPS, ids=["-".join(map(str, kind)) for kind in TAPS])
 def test_devices_go_under_traffic(kind, net, record, closing, tmp_path):
     """The port stays, up as its driver has it, and receives nothing more; VPP and the recorders go on."""
     vpp = closing(
