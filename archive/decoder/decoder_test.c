@@ -231,8 +231,8 @@ static int64_t packets_of_flows(struct rt_archive *a)
 	return n;
 }
 
-/* Five flows of the host 9, which begins each: to a flow's end, the rows from one end in the order
- * of the file, then those from the other. */
+/* The host 9 begins each of five flows. A flow's rows are together: all that one end sent, in file
+ * order, and then all that the other end sent. */
 static void rows_by_flow_are_in_runs(void **state)
 {
 	struct file f;
