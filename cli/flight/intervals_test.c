@@ -96,6 +96,29 @@ static void a_gap_that_lasts_is_drawn(void **state)
 	assert_int_equal(json_array_size(lane("intervals")), 1);
 }
 
+/* In the last snapshot it lasted; the log, which is read later, has its end. */
+static void a_gap_that_has_just_ended_is_drawn_once(void **state)
+{
+	json_t *all;
+
+	gap_in(SECONDS, 3000 * MS - 62, 900 * MS, true);
+	log_in(GAP, 3000 * MS, 902 * MS, 32);
+	all = lane("intervals");
+	assert_int_equal(json_array_size(all), 1);
+	assert_int_equal(json_integer_value(json_array_get(json_array_get(all, 0), 1)), 902 * MS);
+}
+
+/* That one was before it, or is another thread's, or no gap. */
+static void a_gap_that_lasts_is_drawn_beside_others(void **state)
+{
+	gap_in(SECONDS, 3000 * MS, 900 * MS, true);
+	log_in(GAP, 2900 * MS, 10 * MS, 32);
+	log_in(RINGTAP_INTERVAL_BUSY, 3000 * MS, 700000, 123);
+	log_in(GAP, 3000 * MS, 902 * MS, 32);
+	f.intervals.kept[2].thread = 77;
+	assert_int_equal(json_array_size(lane("intervals")), 3);
+}
+
 static void what_does_not_touch_the_window_is_left_out(void **state)
 {
 	incident.from_ns += 1000 * MS;
@@ -257,6 +280,8 @@ int main(void)
 		CASE(thousand_gaps_of_a_second_are_all_there),
 		CASE(what_snapshots_have_is_not_drawn_twice),
 		CASE(a_gap_that_lasts_is_drawn),
+		CASE(a_gap_that_has_just_ended_is_drawn_once),
+		CASE(a_gap_that_lasts_is_drawn_beside_others),
 		CASE(what_does_not_touch_the_window_is_left_out),
 		CASE(a_thread_that_is_not_there_is_left_out),
 		CASE(of_too_many_the_longest_are_drawn),

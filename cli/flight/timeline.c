@@ -80,14 +80,20 @@ static void add_activity(void *ctx, const struct activity *a)
 	add(t, e);
 }
 
+/* A start may move a little, with the clock line. */
+static bool is_near(uint64_t a, uint64_t b)
+{
+	return a < b + 1000 && b < a + 1000;
+}
+
 /* Lists of a thread reach back some 16 seconds: of two snapshots in turn, the later one shows what
- * the earlier one had not yet. A start may move a little, with the clock line. */
+ * the earlier one had not yet. */
 static bool had_gap(const struct ringtap_thread_stats *before, uint64_t start_ns)
 {
 	for (uint32_t i = 0; before && i < before->gap_count; i++) {
 		uint64_t had = ringtap_thread_gap(before, i)->start_ns;
 
-		if (had < start_ns + 1000 && start_ns < had + 1000)
+		if (is_near(had, start_ns))
 			return !ringtap_thread_gap(before, i)->open;
 	}
 	return false;
@@ -98,7 +104,7 @@ static bool had_burst(const struct ringtap_thread_stats *before, uint64_t start_
 	for (uint32_t i = 0; before && i < before->microburst_count; i++) {
 		uint64_t had = ringtap_thread_microburst(before, i)->start_ns;
 
-		if (had < start_ns + 1000 && start_ns < had + 1000)
+		if (is_near(had, start_ns))
 			return true;
 	}
 	return false;
@@ -167,7 +173,31 @@ static void walk_interval(void *ctx, const struct ringtap_interval *v)
 	l->w->fn(l->w->ctx, &l->a);
 }
 
-/* A busy period that lasts is in the last snapshot only. */
+struct search {
+	uint32_t thread;
+	uint64_t start_ns;
+	bool found;
+};
+
+static void compare_start(void *ctx, const struct ringtap_interval *v)
+{
+	struct search *s = ctx;
+
+	if (v->kind == RINGTAP_INTERVAL_GAP && v->thread == s->thread &&
+		is_near(v->start_ns, s->start_ns))
+		s->found = true;
+}
+
+/* The log is read after the snapshot: what lasted there may have ended meanwhile. */
+static bool has_ended(const struct incident *i, uint32_t thread, uint64_t start_ns)
+{
+	struct search s = {.thread = thread, .start_ns = start_ns};
+
+	intervals_walk(i, 0, compare_start, &s);
+	return s.found;
+}
+
+/* A gap that lasts is in the last snapshot only. */
 static void walk_logged(const struct walk *w, const struct ringtap_snapshot *s)
 {
 	struct logged l = {.w = w, .a = {.snapshot = s}};
@@ -180,7 +210,8 @@ static void walk_logged(const struct walk *w, const struct ringtap_snapshot *s)
 		for (uint32_t n = 0; n < t->gap_count; n++) {
 			const struct ringtap_gap *g = a.gap = ringtap_thread_gap(t, n);
 
-			if (g->open && overlaps(w->i, g->start_ns, g->ns))
+			if (g->open && overlaps(w->i, g->start_ns, g->ns) &&
+				!has_ended(w->i, k, g->start_ns))
 				w->fn(w->ctx, &a);
 		}
 	}
