@@ -35,6 +35,21 @@ fi
 
 work=
 pmd=
+fail() { # fail WORDS...: in one line
+	echo "demo: $*" >&2
+	exit 1
+}
+
+# Files and answers of other processes have no event to wait for. False: process PID ended before the command succeeded.
+await() { # await PID COMMAND...: until it succeeds
+	of=$1
+	shift
+	until "$@"; do
+		kill -0 "$of" 2>/dev/null || { "$@" && return || return 1; }
+		sleep 0.1
+	done
+}
+
 stop_testpmd() {
 	exec 9>&-
 	[ -n "$pmd" ] || return 0
@@ -83,27 +98,36 @@ start_testpmd() { # start_testpmd [EAL_OPTION...]
 	rm -f "$work/stdin"
 	mkfifo "$work/stdin"
 	: >"$work/testpmd.log" # the run before left one
+	# Both ways: opening does not wait for testpmd, and writing does not end this shell where testpmd has ended.
+	exec 9<>"$work/stdin"
 	# Line-buffered, so that its log is always complete.
 	# shellcheck disable=SC2086 # words
 	stdbuf -oL dpdk-testpmd "$@" -m 256 --no-pci --file-prefix "$name" -l 0,1 -d "$plugin" \
 		--vdev net_ring0 --vdev net_ring1 -- \
 		-i --no-mlockall --total-num-mbufs=4096 --txonly-multi-flow $forward \
-		<"$work/stdin" >"$work/testpmd.log" 2>&1 &
+		<"$work/stdin" >"$work/testpmd.log" 2>&1 9>&- &
 	pmd=$!
-	exec 9>"$work/stdin"
-	# 128 packets, which then circulate through both ports as fast as the CPU forwards them.
-	echo 'start tx_first 2' >&9
+	# 128 packets, which then circulate through both ports as fast as the CPU forwards them. The second command's output
+	# follows whatever comes of the first.
+	printf '%s\n' 'start tx_first 2' 'show port summary all' >&9
+}
+
+reason() { # the last line that testpmd printed before the summary of ports
+	sed -e '/Number of available ports/,$d' -e '/show port summary/d' "$work/testpmd.log" | grep '[^ ]' | tail -n 1
 }
 
 wait_for_traffic() {
-	until grep -q 'packet forwarding - ports=2' "$work/testpmd.log"; do
-		if ! kill -0 "$pmd" 2>/dev/null; then
-			cat "$work/testpmd.log" >&2
-			exit 1
-		fi
-		# There is no event to wait for: the log is a regular file.
-		sleep 0.1
-	done
+	await "$pmd" grep -q 'Number of available ports' "$work/testpmd.log" || fail "dpdk-testpmd has ended: $(reason)"
+	grep -q 'packet forwarding - ports=2' "$work/testpmd.log" || fail "dpdk-testpmd does not forward: $(reason)"
+}
+
+wait_for_recorder() { # wait_for_recorder COMMAND...: until it succeeds
+	await "$recorder" "$@" || fail "ringtap flight has ended without an incident: $(tail -n 1 "$work/flight.log")"
+}
+
+# A gap is known of a thread only that has polled twice under the recorder: then its condition has a value.
+has_polled() {
+	"$ringtap" flight top --once --json "$name" 2>/dev/null | grep -q '"value": "'
 }
 
 title() {
@@ -123,7 +147,8 @@ beside_dumpcap() {
 	stop_testpmd
 	start_testpmd
 	wait_for_traffic
-	"$ringtap" record -i "$name:" -a duration:3 -w /dev/null >"$work/record.log" 2>&1 || { cat "$work/record.log" >&2; exit 1; }
+	"$ringtap" record -i "$name:" -a duration:3 -w /dev/null >"$work/record.log" 2>&1 ||
+		fail "recording failed: $(tail -n 1 "$work/record.log")"
 	drivers=$(ldd "$(command -v dpdk-testpmd)" | sed -nE 's/.* => (.*librte_(bus|common|crypto|mempool|net)_.*) \(.*/\1/p')
 	env LD_PRELOAD="$(echo $drivers)" timeout -k 5 60 taskset -c 0 dpdk-dumpcap --file-prefix "$name" -q -i 0 -i 1 -a duration:3 \
 		-w /dev/null >"$work/dumpcap.log" 2>&1 || true
@@ -149,37 +174,36 @@ wait_for_traffic
 if [ -n "$incident" ]; then
 	folder=${RINGTAP_DEMO_FILE:-ringtap-demo-incidents}
 	rm -rf "$folder"
-	title 'Keep the last packets in memory, until a thread does not poll for 150 ms'
-	"$ringtap" flight --buffer 256M --before 20ms --after 20ms --ids --collectors all --on 'gap > 150ms' -w "$folder" "$name" \
-		>"$work/flight.log" 2>&1 &
+	: >"$work/flight.log" # it is read before the recorder makes it
+	title 'Keep the last packets in memory, until a thread does not poll for 300 ms'
+	"$ringtap" flight --buffer 256M --before 20ms --after 20ms --ids --collectors all --on 'gap > 300ms' \
+		--duration 60s -w "$folder" "$name" >"$work/flight.log" 2>&1 &
 	recorder=$!
-	until grep -q '^Keeping' "$work/flight.log"; do
-		kill -0 $recorder || { cat "$work/flight.log" >&2; exit 1; }
-		sleep 0.1
-	done
+	wait_for_recorder grep -q '^Keeping' "$work/flight.log"
 	cat "$work/flight.log"
+	wait_for_recorder has_polled
 	title 'testpmd stalls for 400 ms (SIGSTOP)'
-	kill -STOP "$pmd"
+	kill -STOP "$pmd" 2>/dev/null || fail "dpdk-testpmd has ended: $(tail -n 1 "$work/testpmd.log")"
 	sleep 0.4
 	kill -CONT "$pmd"
-	until "$ringtap" flight list --folder "$folder" 2>/dev/null | grep -q gap; do
-		kill -0 $recorder || { cat "$work/flight.log" >&2; exit 1; }
-		sleep 0.1
-	done
-	kill -INT $recorder
-	wait $recorder || true
+	wait_for_recorder grep -q '^Incident .*-gap:' "$work/flight.log"
+	kill -INT "$recorder" 2>/dev/null || true
+	status=0
+	wait "$recorder" || status=$?
 	recorder=
+	[ "$status" = 0 ] || fail "ringtap flight failed: $(tail -n 1 "$work/flight.log")"
 	title 'What happened'
 	set -- "$folder"/*-gap
 	"$ringtap" flight show --folder "$folder" "$(basename "$1")"
 	title 'What became of the packets around it'
 	"$ringtap" explain "$1/packets.pcapng" --limit 3
 	title 'The slowest of them; the page lists more'
-	"$ringtap" explain "$1/packets.pcapng" --csv | awk -F, '/^sent/ && $13 > most {
+	"$ringtap" explain "$1/packets.pcapng" --csv >"$work/packets.csv"
+	awk -F, '/^sent/ && $13 > most {
 			most = $13
 			packet = sprintf("%s, id %s: received at %s (frame %s), sent %.1f ms later at %s (frame %s)", $17, $2, $5, $3, $13 / 1e6, $10, $8)
 		}
-		END {print packet}'
+		END {print packet ? packet : "none: no packet around the stall was received and sent"}' "$work/packets.csv"
 	title "Done. To open its page: xdg-open $1/index.html"
 	exit
 fi
@@ -189,7 +213,7 @@ title 'Capture all packets of both ports and directions for three seconds, to /d
 
 title "Capture $packets packets to $out, the rest of the last batch is discarded; with --on-full wait the application waits for
      ringtap, so no packet is lost"
-"$ringtap" record -i "$name:" --on-full wait -c "$packets" -w "$out"
+"$ringtap" record -i "$name:" --on-full wait -c "$packets" -a duration:60 -w "$out"
 
 if command -v capinfos >/dev/null; then
 	title "The file, read by Wireshark's capinfos and tshark"
@@ -197,7 +221,7 @@ if command -v capinfos >/dev/null; then
 	capinfos -o "$out" | grep -q 'Strict time order:   True' && echo 'Time order: strict'
 fi
 if command -v tshark >/dev/null; then
-	tshark -r "$out" -c 4 2>/dev/null
+	tshark -r "$out" -c 4 2>/dev/null || fail "tshark cannot read $out"
 fi
 beside_dumpcap
 title "Done. To open the file: wireshark $out"
