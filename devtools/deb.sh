@@ -16,11 +16,11 @@ build() { # FOLDER, with the copy in it
 	sbom "$1"/*.deb >"$1/ringtap.spdx.json"
 }
 
-sbom() { # sbom DEB...: packages, and what they need, in the versions that they were built with
+sbom() { # sbom DEB...: packages, and what they need, in the versions that they were built with; one that is not installed has none
 	for deb; do
 		echo "package $(dpkg-deb -W --showformat '${Package} ${Version}' "$deb") BSD-3-Clause"
 		dpkg-deb -f "$deb" Depends | tr ',' '\n' | sed 's/^ *//; s/[ :(|].*//' | while read -r name; do
-			echo "depends $name $(dpkg-query -W -f '${Version}' "$name" 2>/dev/null)"
+			echo "depends $name $(dpkg-query -W -f '${Version}\n' "$name" 2>/dev/null | head -n 1)"
 		done
 	done | SOURCE_DATE_EPOCH=$(dpkg-parsechangelog -l "$(dirname "$1")/ringtap/debian/changelog" -S Timestamp) \
 		"$(dirname "$1")/ringtap/devtools/sbom.py" ringtap

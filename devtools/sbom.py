@@ -4,7 +4,7 @@
 
     package NAME VERSION [LICENCE]     what is described; those below belong to it
     contains NAME VERSION [LICENCE]    is inside of it
-    depends NAME [VERSION]             is needed beside it, or one of those described
+    depends NAME [VERSION]             is needed beside it, or one of those described; without a version, any may be there
 
 usage: sbom.py NAME: the document's name. Its time is SOURCE_DATE_EPOCH; the same lines make the same document.
 """
@@ -20,16 +20,16 @@ RELATIONS = {"contains": "CONTAINS", "depends": "DEPENDS_ON"}
 
 
 def package(name, version="", licence="NOASSERTION"):
-    found = {
+    return {
         "SPDXID": "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", f"{name}-{version}".rstrip("-")),
         "name": name,
+        "versionInfo": version or "NOASSERTION",
         "downloadLocation": "NOASSERTION",
         "filesAnalyzed": False,
         "licenseConcluded": licence,
         "licenseDeclared": licence,
         "copyrightText": "NOASSERTION",
     }
-    return found | ({"versionInfo": version} if version else {})
 
 
 def document(name, lines, epoch):
