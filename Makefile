@@ -52,7 +52,7 @@ matrix-here: all
 # DPDK_GIT names a repository of DPDK with its tags; BUILDS="26.07 many" builds some. An hour, the first time.
 DPDK_GIT ?=
 DPDK_BUILDS ?= $(BUILD)/dpdk-builds
-BUILDS ?= 21.11.9 21.11-static 23.11.4 26.07 many few iova-va
+BUILDS ?= 21.11.9 21.11-static 23.11.4 23.11-static 26.07 many few iova-va
 builds: probes
 	devtools/deps.sh build test builds
 	devtools/dpdk-builds.sh "$(DPDK_GIT)" $(DPDK_BUILDS) $(BUILDS)
@@ -91,7 +91,7 @@ qemu: all
 		devtools/qemu.sh $(abspath $(ROOTS)) "$(CARDS)" $(PYTEST_ARGS)
 
 # The smoke tests with kernels of other releases of Debian, in QEMU. What has not run after these seconds is left for the next
-# run. The result is docs/kernels.json; with PYTEST_ARGS, which choose some of them, there is none.
+# run. The result is docs/kernels.json; PYTEST_ARGS choose some of them.
 KERNELS ?= bullseye bookworm
 KERNELS_SECONDS ?= 5000
 kernels: all

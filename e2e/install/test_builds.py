@@ -24,6 +24,7 @@ SERVED = [
     for path in sorted(FOLDER.glob("*/"))
     if (path / "bin" / "dpdk-testpmd").exists() and path.name not in REFUSED
 ]
+SHARED = {"21.11.9", "23.11.4"}
 MBUFS = 8192
 OBSERVED = 32  # RTE_MAX_ETHPORTS of the DPDK that the probe's objects are compiled for
 
@@ -55,6 +56,12 @@ def ends(app, how):
         return app.quit()
     app.proc.send_signal(how)
     return app.proc.wait()
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_linking(name):
+    """Builds of both kinds are what their names promise."""
+    assert ("librte_eal" in check(["readelf", "-d", FOLDER / name / "bin" / "dpdk-testpmd"])) == (name in SHARED)
 
 
 @pytest.mark.parametrize("name", SERVED)
