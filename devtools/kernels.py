@@ -6,8 +6,7 @@ as soon as its test ends, and a run that has no time left is continued by the ne
 result, then takes the oldest results.
 
 usage: kernels.py run [--seconds N] SUITE... [-- PYTEST_ARGUMENT...]
-                               puts results into docs/kernels.json, beside those of before; with arguments, which choose tests,
-                               it prints them only
+                               puts results into docs/kernels.json, beside those of before; arguments may choose tests
        kernels.py write | check
                                puts the table into docs/requirements.md; fails if it is not there
 
@@ -190,26 +189,25 @@ def run_all(suites, seconds, arguments):
     """The exit status."""
     sys.path.insert(0, str(E2E))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell ignores it
-    tests = smoke_tests(arguments)
+    tests = smoke_tests([])
+    chosen = [test for test in smoke_tests(arguments) if test in tests] if arguments else tests
     deadline = time.monotonic() + seconds
     failed = []
 
     def put(suite, kernel, test, result, took):
         print(f"{suite}: {test}: {result} ({took:.0f} s)", flush=True)
         failed.extend([test] if result.startswith("failed") else [])
-        if not arguments:
-            one = of_kernel(read().get(suite, {}), kernel, tests)
-            entry = {
-                "date": str(date.today()),
-                "result": result,
-                "revision": run_tests.revision(),
-                "seconds": round(took),
-            }
-            one["results"][test] = entry
-            write({**read(), suite: one})
+        one = of_kernel(read().get(suite, {}), kernel, tests)
+        one["results"][test] = {
+            "date": str(date.today()),
+            "result": result,
+            "revision": run_tests.revision(),
+            "seconds": round(took),
+        }
+        write({**read(), suite: one})
 
     for i, suite in enumerate(suites):
-        ordered = due(tests, read().get(suite, {}).get("results", {}))
+        ordered = due(chosen, read().get(suite, {}).get("results", {}))
         share = (deadline - time.monotonic()) / (len(suites) - i)
         try:
             run(suite, ordered, share, partial(put, suite), guest)
