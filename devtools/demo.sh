@@ -164,7 +164,7 @@ if [ -n "$build" ] && exposed "$(dirname "$plugin")"; then
 	cp "$build"/probe/ringtap/probe-abi*.so "$work/ringtap/"
 	plugin=$work/libringtap-probe.so
 fi
-rm -f "$out"
+[ -n "$incident" ] || rm -f "$out"
 
 title "An unmodified dpdk-testpmd, started with: -d $plugin"
 start_testpmd --no-huge

@@ -28,6 +28,7 @@ def demo(tmp_path):
             "PATH": f"{tmp_path}:{os.environ['PATH']}",
             "RINGTAP_DEMO_FILE": str(tmp_path / "incidents"),
         }
+        (tmp_path / "incidents" / "of-the-run-before").mkdir(parents=True)
         return subprocess.run([DEMO, "--incident", "--installed"], env=env, capture_output=True, text=True)
 
     return run
