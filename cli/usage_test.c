@@ -348,7 +348,7 @@ static const struct misuse of_trace[] = {
 		"trace: --long: cannot be combined with --off-cpu, which covers all preemptions"},
 	{"trace gaps --long 999ns", "trace: --long 999ns: out of range; give 1us to 1000s"},
 	{"trace gaps --long 0", "trace: --long 0: out of range; give 1us to 1000s"},
-	{"trace timeline", "trace: -w FILE is missing: a file for Perfetto"},
+	{"trace timeline", "trace: give -w FILE for Perfetto, or --html FILE for a page"},
 	{"trace burst --fates", "trace: --fates: only with timeline"},
 	{"trace lttng -w x --max-file 1M", "trace: --max-file: only with timeline"},
 	{"trace burst --latency", "trace: --latency: only with timeline|lttng|dpdk|-e"},

@@ -34,6 +34,7 @@ enum {
 	OPT_FATES,
 	OPT_MAX_FILE,
 	OPT_WRITE,
+	OPT_HTML,
 	OPT_BUFFER,
 };
 
@@ -70,6 +71,9 @@ static const struct option_def options[] = {
 	{OPTION_SET(OPT_WRITE), OPTION_FILE, 'w', "write", "FILE|DIR", NULL, 0, 0,
 		"timeline: file for Perfetto; lttng, dpdk: folder for the trace, which is created; "
 		"CTF, for babeltrace2 and Trace Compass"},
+	{OPTION_SET(OPT_HTML), OPTION_FILE, 0, "html", "FILE", NULL, 0, 0,
+		"timeline: page with the first 100,000 bars, which needs nothing else; without -w "
+		"the timeline ends with it"},
 	{OPTION_SET(OPT_BUFFER), OPTION_SIZE, 0, "buffer", "SIZE", NULL, BUFFER_MIN, BUFFER_MAX,
 		"lttng: buffer for events on each CPU (default: 16M, half a "
 		"million bursts); timeline: memory for packets that wait to be read (default: "
@@ -97,6 +101,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 	case OPT_FATES: cfg->fates = true; break;
 	case OPT_MAX_FILE: cfg->max_bytes = v->number; break;
 	case OPT_WRITE: cfg->output = v->text; break;
+	case OPT_HTML: cfg->html = v->text; break;
 	case OPT_BUFFER: cfg->buffer_bytes = v->number; break;
 	default: cfg->duration_ns = v->number; break;
 	}
@@ -153,6 +158,7 @@ static const struct option_use uses[] = {
 	{OPT_FATES, "timeline"},
 	{OPT_MAX_FILE, "timeline"},
 	{OPT_WRITE, "timeline|lttng|dpdk"},
+	{OPT_HTML, "timeline"},
 	{OPT_BUFFER, "timeline|lttng"},
 	{0, NULL},
 };
@@ -173,21 +179,30 @@ static int check_uses(const struct trace_options *c)
 	return 0;
 }
 
-static int check_output(const struct trace_config *cfg)
+/* Signals to end the trace wait while a pipe's reader does not read. */
+static int check_pipe(const char *option, const char *path)
 {
 	struct stat st;
+
+	if (path && !stat(path, &st) && S_ISFIFO(st.st_mode))
+		return message_fail(
+			-EINVAL, "trace: %s %s: that is a pipe; give a file", option, path);
+	return 0;
+}
+
+static int check_output(const struct trace_config *cfg)
+{
 
 	if ((cfg->what == TRACE_LTTNG || cfg->what == TRACE_DPDK) && !cfg->output)
 		return message_fail(-EINVAL, "trace: -w DIR is missing: a folder for the trace");
 	if (cfg->what != TRACE_TIMELINE)
 		return 0;
-	if (!cfg->output)
-		return message_fail(-EINVAL, "trace: -w FILE is missing: a file for Perfetto");
-	/* Signals to end the trace wait while a pipe's reader does not read. */
-	if (!stat(cfg->output, &st) && S_ISFIFO(st.st_mode))
+	if (!cfg->output && !cfg->html)
 		return message_fail(
-			-EINVAL, "trace: -w %s: that is a pipe; give a file", cfg->output);
-	return 0;
+			-EINVAL, "trace: give -w FILE for Perfetto, or --html FILE for a page");
+	if (cfg->html && cfg->output && !strcmp(cfg->html, cfg->output))
+		return message_fail(-EINVAL, "trace: --html %s: that is the file of -w", cfg->html);
+	return check_pipe("-w", cfg->output) || check_pipe("--html", cfg->html) ? -EINVAL : 0;
 }
 
 static int check(struct trace_options *c)
@@ -315,7 +330,7 @@ static const struct command *const below[] = {
 	BELOW("latency", "time of packets in the application, by burst"),
 	BELOW("drops", "lost packets by port, queue, thread and reason"),
 	BELOW("gaps", "polling gaps, and the tasks that had the CPU in long ones"),
-	BELOW("timeline", "file for Perfetto: every burst, gap, switch and drop, by thread"),
+	BELOW("timeline", "all bursts, gaps, switches and drops, for Perfetto or as a page"),
 	BELOW("lttng", "record all events with LTTng"),
 	BELOW("dpdk", "record all events with DPDK's own tracing"),
 	NULL,

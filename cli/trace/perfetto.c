@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "perfetto.h"
+#include "timeline_page.h"
 
 /* Numbers of fields, and values: https://github.com/google/perfetto, protos/perfetto/. */
 enum {
@@ -140,6 +141,8 @@ static void write_packet(struct perfetto *p, const struct message *packet)
 	uint8_t head[4] = {TRACE_PACKET << 3 | WIRE_BYTES};
 	size_t len = 1, n = packet->len;
 
+	if (!p->f)
+		return;
 	for (; n >= 128; n >>= 7)
 		head[len++] = (uint8_t)(n | 128);
 	head[len++] = (uint8_t)n;
@@ -235,17 +238,25 @@ struct perfetto_track *perfetto_track_new(struct perfetto *p, const struct perfe
 		p->beyond++;
 	if (!t)
 		return NULL;
+	if (p->page)
+		t->texts = calloc(PERFETTO_NAMES, sizeof(*t->texts));
 	t->number = ++p->tracks;
 	t->last_ns = p->start_ns;
 	begin_sequence(p, t);
 	describe(p, t, at);
+	if (p->page)
+		timeline_page_track(p->page, t->number, at);
 	return t;
 }
 
 void perfetto_track_free(struct perfetto_track *t)
 {
-	if (t)
+	for (unsigned i = 0; t && t->texts && i < PERFETTO_NAMES; i++)
+		free(t->texts[i]);
+	if (t) {
+		free(t->texts);
 		free(t->keys);
+	}
 	free(t);
 }
 
@@ -278,24 +289,29 @@ static void intern(struct message *interned, unsigned field, uint64_t id, const 
 	put_message(interned, field, &entry);
 }
 
-static void put_name(struct perfetto_track *t, const struct perfetto_event *e,
+/* Returns it, for the page. */
+static const char *put_name(struct perfetto_track *t, const struct perfetto_event *e,
 	struct message *event, struct message *interned)
 {
+	const char *name = e->name ? e->name : "?";
 	unsigned at;
 
 	if (!t->keys)
 		t->keys = calloc(PERFETTO_NAMES, sizeof(*t->keys));
 	at = t->keys ? slot_of(t, e->key) : PERFETTO_NAMES;
 	if (at == PERFETTO_NAMES) {
-		put_text(event, EVENT_NAME, e->name ? e->name : "?");
-		return;
+		put_text(event, EVENT_NAME, name);
+		return name;
 	}
 	if (!t->keys[at]) {
 		t->keys[at] = e->key;
 		t->names++;
-		intern(interned, INTERNED_NAMES, at + 1, e->name ? e->name : "?");
+		intern(interned, INTERNED_NAMES, at + 1, name);
+		if (t->texts)
+			t->texts[at] = strdup(name);
 	}
 	put_number(event, EVENT_NAME_ID, at + 1);
+	return t->texts && t->texts[at] ? t->texts[at] : name;
 }
 
 static void put_arguments(struct perfetto_track *t, const struct perfetto_event *e,
@@ -319,6 +335,7 @@ static void put_arguments(struct perfetto_track *t, const struct perfetto_event 
 void perfetto_put(struct perfetto *p, struct perfetto_track *t, const struct perfetto_event *e)
 {
 	struct message packet, event, interned; /* not zeroed: a KiB each */
+	const char *name = NULL;
 	uint64_t ns;
 
 	if (!t)
@@ -333,7 +350,7 @@ void perfetto_put(struct perfetto *p, struct perfetto_track *t, const struct per
 	if (e->type == PERFETTO_VALUE)
 		put_number(&event, EVENT_VALUE, (uint64_t)e->value);
 	else if (e->type != PERFETTO_END)
-		put_name(t, e, &event, &interned);
+		name = put_name(t, e, &event, &interned);
 	put_arguments(t, e, &event, &interned);
 	for (unsigned i = 0; i < e->flow_count && i < PERFETTO_FLOWS; i++)
 		put_fixed(&event, EVENT_FLOW, unique(p, e->flows[i]));
@@ -341,4 +358,6 @@ void perfetto_put(struct perfetto *p, struct perfetto_track *t, const struct per
 	if (interned.len)
 		put_message(&packet, PACKET_INTERNED, &interned);
 	write_packet(p, &packet);
+	if (p->page)
+		timeline_page_put(p->page, t->number, e, ns, name);
 }

@@ -16,12 +16,15 @@
 #define PERFETTO_FLOWS  8
 #define PERFETTO_TEXT   128 /* bytes of a name, with its end */
 
+struct timeline_page;
+
 struct perfetto {
-	FILE *f;           /* the caller's */
-	uint64_t start_ns; /* since the epoch: no event is earlier */
-	uint64_t boot_ns;  /* CLOCK_BOOTTIME then, to which other traces are aligned; 0: unknown */
-	uint64_t bytes;    /* passed to f */
-	int error;         /* 0, or the first -errno of f */
+	FILE *f;                    /* the caller's; NULL: none */
+	struct timeline_page *page; /* the caller's, gets the same; NULL: none */
+	uint64_t start_ns;          /* since the epoch: no event is earlier */
+	uint64_t boot_ns; /* CLOCK_BOOTTIME then, to which other traces are aligned; 0: unknown */
+	uint64_t bytes;   /* passed to f */
+	int error;        /* 0, or the first -errno of f */
 	uint32_t tracks;
 	uint64_t beyond; /* tracks that were not made, as there were PERFETTO_TRACKS of them */
 };
@@ -32,6 +35,7 @@ struct perfetto_track {
 	uint64_t last_ns;
 	uint32_t names;
 	uint64_t *keys; /* names, PERFETTO_NAMES slots; NULL: none; 0: an empty one */
+	char **texts;   /* these names, for the page; NULL: none */
 };
 
 enum perfetto_kind { PERFETTO_PROCESS, PERFETTO_THREAD, PERFETTO_SLICES, PERFETTO_COUNTER };
@@ -41,6 +45,25 @@ struct perfetto_place {
 	const char *name; /* less than PERFETTO_TEXT bytes */
 	uint32_t pid, tid;
 	const struct perfetto_track *parent; /* NULL: none */
+	const char *group; /* a counter's: static, the title of its panel on the page */
+};
+
+/* Bars of the page. */
+enum perfetto_look {
+	PERFETTO_RECEIVED,
+	PERFETTO_SENT,
+	PERFETTO_WORK,
+	PERFETTO_IDLE,
+	PERFETTO_BUSY,
+	PERFETTO_WAITS, /* from here on in the order of enum off_how */
+	PERFETTO_SLEEPS,
+	PERFETTO_BLOCKED,
+	PERFETTO_STOPPED,
+	PERFETTO_FAULTED,
+	PERFETTO_TASK,
+	PERFETTO_DROPPED,
+	PERFETTO_UNKNOWN,
+	PERFETTO_LOOKS
 };
 
 enum perfetto_argument {
@@ -63,6 +86,7 @@ struct perfetto_event {
 	uint64_t ns;      /* since the epoch; not before the track's last one: that one's else */
 	uint64_t key;     /* its name's, not 0; ends and values have none */
 	const char *name; /* NULL: perfetto_knows() the key */
+	enum perfetto_look look;
 	bool has[PERFETTO_ARGUMENTS];
 	uint64_t args[PERFETTO_ARGUMENTS];
 	const uint64_t *flows; /* numbers of arrows in this file that begin, go on or end here */

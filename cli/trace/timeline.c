@@ -14,8 +14,10 @@
 #include "measure/kernel.h"
 #include "target/which_app.h"
 #include "timeline.h"
+#include "timeline_page.h"
 #include "trace.h"
 #include "tracers.h"
+#include "web/page.h"
 
 #define COLLECTORS (RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS | RINGTAP_INTERVALS)
 #define SNAPLEN    1
@@ -28,13 +30,14 @@
 struct session {
 	struct trace *t;
 	struct timeline l;
-	struct out_file file;
+	struct out_file file, html;
 	struct ringtap_capture *cap, *fates; /* fates NULL: not requested, or over */
 	struct ringtap_packets *walk;
-	uint64_t read_ns;          /* CLOCK_MONOTONIC, of the last statistics */
-	bool full;                 /* the file is */
-	bool no_switches;          /* and this was printed */
-	uint64_t lost, fates_lost; /* packets */
+	uint64_t read_ns;            /* CLOCK_MONOTONIC, of the last statistics */
+	uint64_t began_ns, ended_ns; /* since the epoch: when all was attached, and the end */
+	bool full;                   /* the file is; without one, the page */
+	bool no_switches;            /* and this was printed */
+	uint64_t lost, fates_lost;   /* packets */
 };
 
 /* ---- attaching */
@@ -149,6 +152,13 @@ static bool port_included(const struct session *s, uint32_t interface)
 		       target_port_matches(i.name, i.device, i.port_id, app->ports[0]));
 }
 
+static bool is_full(const struct session *s)
+{
+	const struct perfetto *out = &s->l.out;
+
+	return out->bytes >= s->t->cfg->max_bytes || (!out->f && timeline_page_full_ns(out->page));
+}
+
 static int take_run(struct session *s, const struct ringtap_run *run, bool fates)
 {
 	struct timeline_thread *t = fates ? NULL : thread_of(s, run);
@@ -162,7 +172,7 @@ static int take_run(struct session *s, const struct ringtap_run *run, bool fates
 			timeline_packet(&s->l, t, p);
 		else if (!fates)
 			s->lost++;
-		s->full = s->l.out.bytes >= s->t->cfg->max_bytes;
+		s->full = is_full(s);
 		if (s->full)
 			return 0;
 	}
@@ -243,7 +253,7 @@ static bool goes_on(struct session *s)
 {
 	struct trace *t = s->t;
 
-	s->full |= s->l.out.bytes >= t->cfg->max_bytes;
+	s->full |= is_full(s);
 	if (s->full || s->l.out.error)
 		t->end = TRACE_BY_SIZE;
 	else if (stop_wait(0))
@@ -307,7 +317,8 @@ static int finish(struct session *s, int error)
 	l->stats = s->t->stats;
 	if (ret == STATUS_OK)
 		timeline_open_gaps(l, l->stats);
-	timeline_end(l, now_ns(CLOCK_REALTIME));
+	s->ended_ns = now_ns(CLOCK_REALTIME);
+	timeline_end(l, s->ended_ns);
 	return error ? STATUS_FAILED : ret;
 }
 
@@ -326,6 +337,7 @@ static json_t *document(const struct session *s)
 	json_t *doc = trace_document(s->t);
 
 	json_put(doc, "file", json_text(cfg->output));
+	json_put(doc, "page", json_text(cfg->html));
 	json_put(doc, "bytes", json_count(l->out.bytes));
 	json_put(doc, "threads", json_count(l->thread_count));
 	json_put(doc, "received", calls_json(l, TIMELINE_RX));
@@ -356,21 +368,33 @@ static void print_calls(const json_t *doc, const char *key, const char *what)
 			packets, (uint64_t)json_integer_value(json_object_get(calls, "packets"))));
 }
 
+static const char *const counts[][2] = {{"timed", "packets timed"},
+	{"not_offered", "packets not offered"}, {"unknown", "fate unknown"},
+	{"gaps", "polling gaps"}, {"busy_periods", "busy periods"},
+	{"switches", "scheduler switches"}, {"lost", "packets lost"}, {"fates_lost", "fates lost"},
+	{"intervals_lost", "gaps, periods lost"}, {"tracks_missing", "tracks missing"}};
+
+static void print_file(const json_t *doc)
+{
+	char name[RINGTAP_NAME_LEN], path[4096], text[FORMAT_LEN];
+	const char *file = json_string_value(json_object_get(doc, "file"));
+
+	printf("%s: %.1f s in ",
+		printable(name, sizeof(name), json_string_value(json_object_get(doc, "name"))),
+		trace_seconds(doc));
+	if (file)
+		printf("%s (%s)\n", printable(path, sizeof(path), file),
+			format_bytes(text, json_number_value(json_object_get(doc, "bytes"))));
+	else
+		printf("%s\n", printable(path, sizeof(path),
+				       json_string_value(json_object_get(doc, "page"))));
+}
+
 static void print(const json_t *doc)
 {
-	static const char *const counts[][2] = {{"timed", "packets timed"},
-		{"not_offered", "packets not offered"}, {"unknown", "fate unknown"},
-		{"gaps", "polling gaps"}, {"busy_periods", "busy periods"},
-		{"switches", "scheduler switches"}, {"lost", "packets lost"},
-		{"fates_lost", "fates lost"}, {"intervals_lost", "gaps, periods lost"},
-		{"tracks_missing", "tracks missing"}};
-	char name[RINGTAP_NAME_LEN], path[4096], text[FORMAT_LEN];
+	char text[FORMAT_LEN];
 
-	printf("%s: %.1f s in %s (%s)\n",
-		printable(name, sizeof(name), json_string_value(json_object_get(doc, "name"))),
-		trace_seconds(doc),
-		printable(path, sizeof(path), json_string_value(json_object_get(doc, "file"))),
-		format_bytes(text, json_number_value(json_object_get(doc, "bytes"))));
+	print_file(doc);
 	print_calls(doc, "received", "bursts received");
 	print_calls(doc, "sent", "bursts sent");
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
@@ -379,19 +403,90 @@ static void print(const json_t *doc)
 		if (n)
 			printf("  %-18s %15s\n", counts[i][1], format_count(text, (uint64_t)n));
 	}
-	printf("Open the file in https://ui.perfetto.dev\n");
+	if (json_is_string(json_object_get(doc, "file")))
+		printf("Open the file in https://ui.perfetto.dev\n");
+}
+
+/* ---- the page */
+
+static void add_facts(struct view *v, const struct session *s)
+{
+	const struct ringtap_app_info *app = &s->t->info;
+	json_t *doc = document(s);
+	char text[FORMAT_LEN];
+
+	view_application(v, s->t->app.name, (uint32_t)s->t->pid, app->program);
+	view_fact(v, "application", s->t->app.name, app->program);
+	view_fact(v, "host", json_string_value(json_object_get(v->document, "host")), NULL);
+	view_time_fact(v, "begin", s->began_ns);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		json_int_t n = json_integer_value(json_object_get(doc, counts[i][0]));
+
+		if (n)
+			view_fact(v, counts[i][1], format_count(text, (uint64_t)n),
+				"in all of the trace");
+	}
+	json_decref(doc);
+}
+
+static void add_notes(struct view *v, const struct session *s, bool full)
+{
+	char text[512], bars[FORMAT_LEN];
+
+	if (s->l.off.refused) {
+		snprintf(text, sizeof(text), "The scheduler is not shown: %s; %s.",
+			strerror(-s->l.off.refused), switches_remedy(-s->l.off.refused));
+		view_note(v, text);
+	}
+	if (!full)
+		return;
+	snprintf(text, sizeof(text), "The page ends after %s bars%s.",
+		format_count(bars, TIMELINE_BARS), s->t->cfg->output ? "; the file goes on" : "");
+	view_note(v, text);
+}
+
+/* 0 or -errno. */
+static int write_page(const struct session *s)
+{
+	const struct perfetto *out = &s->l.out;
+	uint64_t full_ns = timeline_page_full_ns(out->page);
+	uint64_t to_ns = full_ns > s->began_ns ? full_ns : s->ended_ns;
+	char title[RINGTAP_NAME_LEN + 32];
+	struct view v;
+
+	snprintf(title, sizeof(title), "Timeline of %s", s->t->app.name);
+	view_begin(&v, "trace", title, s->began_ns, to_ns);
+	add_facts(&v, s);
+	add_notes(&v, s, full_ns);
+	timeline_page_view(out->page, &v, s->began_ns, to_ns);
+	return web_page_write(v.document, s->html.f);
+}
+
+/* ---- the report */
+
+static void print_full(const struct session *s)
+{
+	const struct trace *t = s->t;
+	char size[FORMAT_LEN];
+
+	if (!s->full || t->cfg->quiet)
+		return;
+	if (t->cfg->output)
+		message_print(
+			"trace timeline: %s is full at %s (--max-file): the timeline ends there",
+			t->cfg->output, write_size(size, t->cfg->max_bytes));
+	else
+		message_print("trace timeline: %s is full at %s bars: the timeline ends there; -w "
+			      "FILE has room for millions",
+			t->cfg->html, format_count(size, TIMELINE_BARS));
 }
 
 /* The numbers in it are those at the end. */
 static int report(const struct session *s)
 {
 	const struct trace *t = s->t;
-	char size[FORMAT_LEN];
 
-	if (s->full && !t->cfg->quiet)
-		message_print(
-			"trace timeline: %s is full at %s (--max-file): the timeline ends there",
-			t->cfg->output, write_size(size, t->cfg->max_bytes));
+	print_full(s);
 	if (s->l.switches_lost && !t->cfg->quiet)
 		message_print(
 			"trace timeline: some switches of the scheduler are missing: there were "
@@ -401,32 +496,60 @@ static int report(const struct session *s)
 
 static void free_session(struct session *s)
 {
+	timeline_page_free(s->l.out.page);
 	timeline_free(&s->l);
 	ringtap_packets_free(s->walk);
 	ringtap_capture_close(s->cap);
 	ringtap_capture_close(s->fates);
 }
 
+static int open_files(struct session *s)
+{
+	const struct trace_config *cfg = s->t->cfg;
+
+	if (cfg->output && out_file_open_packets(&s->file, "trace timeline", cfg->output, false))
+		return STATUS_FAILED;
+	if (s->file.f)
+		setvbuf(s->file.f, NULL, _IOFBF, FILE_ROOM);
+	if (!cfg->html)
+		return STATUS_OK;
+	if (out_file_open_packets(&s->html, "trace timeline", cfg->html, false))
+		return STATUS_FAILED;
+	s->l.out.page = timeline_page_new();
+	return s->l.out.page ? STATUS_OK
+			     : message_fail(STATUS_FAILED, "trace timeline: %s", strerror(ENOMEM));
+}
+
+/* enum status */
+static int close_files(struct session *s, int status)
+{
+	int error = status == STATUS_OK && s->html.f ? write_page(s) : 0;
+
+	if (out_file_close(&s->file, "trace timeline", s->l.out.error))
+		status = STATUS_FAILED;
+	if (out_file_close(&s->html, "trace timeline", error))
+		status = STATUS_FAILED;
+	return status;
+}
+
 int trace_timeline(struct trace *t)
 {
 	struct session s = {.t = t};
-	int ret;
+	int ret = open_files(&s);
 
-	if (out_file_open_packets(&s.file, "trace timeline", t->cfg->output, false))
-		return STATUS_FAILED;
-	setvbuf(s.file.f, NULL, _IOFBF, FILE_ROOM);
 	s.l.out.start_ns = now_ns(CLOCK_REALTIME);
 	s.l.out.boot_ns = now_ns(CLOCK_BOOTTIME);
-	ret = trace_attach(t, COLLECTORS);
+	if (ret == STATUS_OK)
+		ret = trace_attach(t, COLLECTORS);
 	if (ret == STATUS_OK && begin(&s))
 		ret = STATUS_FAILED;
 	if (ret == STATUS_OK) {
+		s.began_ns = now_ns(CLOCK_REALTIME);
 		(void)read_states(&s); /* the first values of counters; an end is noticed below */
 		trace_started(t);
 		ret = finish(&s, follow(&s));
 	}
-	if (out_file_close(&s.file, "trace timeline", s.l.out.error))
-		ret = STATUS_FAILED;
+	ret = close_files(&s, ret);
 	if (ret == STATUS_OK)
 		ret = report(&s);
 	free_session(&s);

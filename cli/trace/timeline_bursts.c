@@ -104,6 +104,7 @@ static void put_burst(struct timeline *l, struct timeline_thread *t)
 	struct perfetto_event e = {.type = sent ? PERFETTO_INSTANT : PERFETTO_BEGIN,
 		.ns = b->ns,
 		.key = burst_key(b),
+		.look = sent ? PERFETTO_SENT : PERFETTO_RECEIVED,
 		.flows = b->flows,
 		.flow_count = b->flow_count};
 	char text[PERFETTO_TEXT];
@@ -182,7 +183,8 @@ void timeline_flush_fates(struct timeline *l)
 	const struct timeline_fate *f = &l->fate;
 	struct perfetto_event e = {.type = PERFETTO_INSTANT,
 		.ns = f->ns,
-		.key = (uint64_t)f->interface << 33 | (uint64_t)f->queue << 1 | is_not_offered(f)};
+		.key = (uint64_t)f->interface << 33 | (uint64_t)f->queue << 1 | is_not_offered(f),
+		.look = is_not_offered(f) ? PERFETTO_DROPPED : PERFETTO_UNKNOWN};
 	char text[PERFETTO_TEXT];
 
 	if (!f->packets)

@@ -32,7 +32,8 @@ static void put_gap(struct timeline *l, struct timeline_thread *t, const struct 
 	const struct ringtap_gap *g)
 {
 	struct perfetto_event e = {.ns = g->start_ns,
-		.key = (uint64_t)g->port << 32 | (uint64_t)g->queue << 2 | !!g->packets << 1 | 1};
+		.key = (uint64_t)g->port << 32 | (uint64_t)g->queue << 2 | !!g->packets << 1 | 1,
+		.look = g->packets ? PERFETTO_WORK : PERFETTO_IDLE};
 	char text[PERFETTO_TEXT], port[RINGTAP_NAME_LEN] = "";
 
 	if (t->gaps && !perfetto_knows(t->gaps, e.key)) {
@@ -58,7 +59,8 @@ void timeline_interval(void *timeline, const struct ringtap_interval *v)
 		.packets = v->packets,
 		.port = v->port,
 		.queue = v->queue};
-	struct perfetto_event e = {.ns = v->start_ns, .key = 1, .name = "busy period"};
+	struct perfetto_event e = {
+		.ns = v->start_ns, .key = 1, .name = "busy period", .look = PERFETTO_BUSY};
 
 	if (!t)
 		return;
@@ -95,10 +97,10 @@ static void put_value(struct timeline *l, struct timeline_counter *c, uint64_t n
 
 /* growth: one that only grows is shown from its first change on, less its first value. */
 static void count(struct timeline *l, struct timeline_counter *c, uint64_t ns, uint64_t value,
-	bool growth, const char *name)
+	bool growth, const char *group, const char *name)
 {
 	const struct perfetto_place at = {
-		.kind = PERFETTO_COUNTER, .name = name, .parent = l->process};
+		.kind = PERFETTO_COUNTER, .name = name, .parent = l->process, .group = group};
 	const bool first = !c->known;
 
 	if (first)
@@ -124,6 +126,10 @@ static struct timeline_counter *counters_of(
 
 #define PORT_COUNTERS 4
 
+/* Panels of the page. */
+static const char drivers[] = "Drivers' counters", used[] = "Objects in rings",
+		  available[] = "Available objects of mempools";
+
 static void count_ports(struct timeline *l, const struct ringtap_snapshot *s)
 {
 	static const char *const names[PORT_COUNTERS] = {
@@ -140,7 +146,8 @@ static void count_ports(struct timeline *l, const struct ringtap_snapshot *s)
 		printable(port, sizeof(port), p->name);
 		for (int k = 0; k < PORT_COUNTERS && p->read_ns; k++) {
 			snprintf(text, sizeof(text), "%s %s", port, names[k]);
-			count(l, &c[i * PORT_COUNTERS + k], p->read_ns, values[k], true, text);
+			count(l, &c[i * PORT_COUNTERS + k], p->read_ns, values[k], true, drivers,
+				text);
 		}
 	}
 }
@@ -157,7 +164,7 @@ static void count_levels(struct timeline *l, const struct ringtap_snapshot *s)
 		snprintf(text, sizeof(text), "ring %s: used",
 			printable(name, sizeof(name), r->name));
 		if (r->samples && !r->gone)
-			count(l, &rings[i], s->taken_ns, r->used, false, text);
+			count(l, &rings[i], s->taken_ns, r->used, false, used, text);
 	}
 	for (uint32_t i = 0; pools && i < s->pool_count; i++) {
 		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(s, i);
@@ -165,7 +172,7 @@ static void count_levels(struct timeline *l, const struct ringtap_snapshot *s)
 		snprintf(text, sizeof(text), "mempool %s: available",
 			printable(name, sizeof(name), p->name));
 		if (p->available != UINT32_MAX && !p->gone)
-			count(l, &pools[i], s->taken_ns, p->available, false, text);
+			count(l, &pools[i], s->taken_ns, p->available, false, available, text);
 	}
 }
 
@@ -185,7 +192,8 @@ static void put_off(struct timeline *l, const struct ringtap_snapshot *s, const 
 	struct perfetto_event e = {.type = PERFETTO_INSTANT,
 		.ns = v->from_ns,
 		.key = v->how + 1u,
-		.name = names[v->how]};
+		.name = names[v->how],
+		.look = PERFETTO_WAITS + v->how};
 
 	if (!t)
 		return;
@@ -218,7 +226,7 @@ static void put_task(struct timeline *l, const struct cpu_task *v)
 {
 	static const struct secret fixed = {{1, UINT64_C(0xd1b54a32d192ed03)}};
 	struct timeline_cpu *c = cpu_of(l, v->cpu);
-	struct perfetto_event e = {.type = PERFETTO_END, .ns = v->from_ns};
+	struct perfetto_event e = {.type = PERFETTO_END, .ns = v->from_ns, .look = PERFETTO_TASK};
 	char name[sizeof(v->name)];
 
 	if (!c || !c->track)

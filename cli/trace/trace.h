@@ -40,7 +40,7 @@ struct trace_config {
 	const char *program; /* argument of -e */
 	const char *name;    /* operand */
 	bool attach;         /* load the probe where it is missing */
-	const char *output;
+	const char *output, *html;
 	uint64_t duration_ns;  /* 0: no limit */
 	uint64_t buffer_bytes; /* LTTng, per CPU; timeline: for packets; 0: the default */
 	uint64_t max_bytes;    /* timeline's file */
