@@ -64,7 +64,7 @@ python_code() {
 	.venv-lint/bin/ruff check --quiet --output-format concise . && .venv-lint/bin/ruff format --quiet --diff .
 }
 
-# Where it is installed: go install github.com/rhysd/actionlint/cmd/actionlint@v1.6.26
+# Where it is installed: go install github.com/rhysd/actionlint/cmd/actionlint@v1.6.26, which the Go of Debian 12 builds
 workflows() { ! command -v actionlint >/dev/null || actionlint .github/workflows/*.yml; }
 
 retries() { list 'e2e/*.py' | xargs -r "$python" devtools/check_retries.py; }
