@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A call of the hook with one session and no statistics, by packets of the burst: what push_bench
- * measures, and what a burst costs before its first byte. Prints one line of JSON for each size:
- * nanoseconds per call, the least and the lower quartile of many short samples.
+ * measures, and what a burst costs before its first byte. With -L, two calls without a session that
+ * time the packets: one receives a burst, the next sends it. Prints one line of JSON for each size:
+ * nanoseconds per round, the least and the lower quartile of many short samples.
  */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <rte_mbuf.h>
 
@@ -20,6 +22,7 @@
 #include "probe/capture/sample.h"
 #include "probe/hook/hook.h"
 #include "probe/hook/thread.h"
+#include "probe/monitor/stats.h"
 #include "bursts.h"
 #include "ring_mem.h"
 
@@ -28,6 +31,16 @@
 #define L2_BYTES  (2u << 20)
 #define LARGEST   64u
 #define ID_FLAG   (1ull << 40) /* any dynamic one; there is no EAL here */
+#define TIME_FLAG (1ull << 41)
+#define PORTS     2u
+
+/* Each port sends what the next one has received. */
+struct latency {
+	struct rt_stats stats;
+	struct rt_stat_site site[PORTS][2]; /* by direction */
+	struct rt_hook hook[PORTS][2];
+	unsigned ports, in; /* ports 0: no latency is measured */
+};
 
 struct bench {
 	struct ring_mem mem;
@@ -46,6 +59,7 @@ struct bench {
 	uint32_t first; /* packets of each flow, which each packet has its own of; 0: all */
 	uint32_t every; /* the session takes one of N packets; 1: all, 0: there is no session */
 	bool ids, sent;
+	struct latency latency;
 };
 
 static struct rt_ring rings[RT_MAX_RINGS];
@@ -68,6 +82,54 @@ static int limit_flows(struct bench *b)
 		return -ENOMEM;
 	for (unsigned i = 0; i < RT_MAX_RINGS; i++)
 		b->session->first->state[i].flows = flows;
+	return 0;
+}
+
+/* NULL: no memory. The rows need their alignment, and are large. */
+static void *zeroed(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* As of a monitor that has only this collector on. */
+static int time_packets(struct latency *l)
+{
+	struct rt_stats *f = &l->stats;
+
+	f->rows = zeroed(RT_MAX_THREADS * sizeof(*f->rows));
+	f->header = zeroed(sizeof(*f->header));
+	f->ports = zeroed(RT_STAT_PORTS * sizeof(*f->ports));
+	f->threads = zeroed(RT_STAT_THREADS * sizeof(*f->threads));
+	f->pairs = zeroed(RT_STAT_PAIRS * sizeof(*f->pairs));
+	if (!f->rows || !f->header || !f->ports || !f->threads || !f->pairs)
+		return -ENOMEM;
+	f->pair_supply.ready = RT_STAT_PAIRS;
+	f->threads_ready = RT_MAX_THREADS;
+	for (unsigned i = 0; i < RT_MAX_THREADS; i++) {
+		f->rows[i].own.pub = &f->threads[i];
+		f->rows[i].own.stats = f;
+	}
+	for (unsigned i = 0; i < 2 * PORTS; i++) {
+		struct rt_stat_site *s = &l->site[i / 2][i % 2];
+		struct rt_hook *h = &l->hook[i / 2][i % 2];
+
+		*s = (struct rt_stat_site){.rows = f->rows,
+			.stats = f,
+			.column = &f->rows[0].quick[i],
+			.where = i / 2,
+			.direction = (uint8_t)(i % 2)};
+		h->direction = i % 2;
+		h->stats = s;
+		h->column = s->column;
+	}
+	rt_stat_mode.latency_flag = TIME_FLAG;
+	rt_stat_mode.latency_field = offsetof(struct rte_mbuf, dynfield1) + 4;
+	rt_stat_mode.latency_generation = 1;
+	rt_stat_mode.threads = RT_MAX_THREADS;
+	rt_stat_set_every(1);
+	rt_stat_mode.state = 1ull << 32 | RT_COLLECT_LATENCY;
 	return 0;
 }
 
@@ -151,14 +213,25 @@ static int make_packets(struct bench *b, uint16_t len, uint64_t flags)
 	return 0;
 }
 
-/* Nanoseconds per call. */
+static void forward(struct latency *l, struct rte_mbuf **pkts, uint16_t n)
+{
+	unsigned out = l->in + 1 == l->ports ? 0 : l->in + 1;
+
+	rt_hook_rx(0, 0, pkts, n, LARGEST, &l->hook[l->in][RT_DIR_RX]);
+	rt_hook_tx(0, 0, pkts, n, &l->hook[out][RT_DIR_TX]);
+	l->in = out;
+}
+
+/* Nanoseconds per round. */
 static double sample(struct bench *b, uint16_t n, unsigned calls)
 {
 	const struct rt_ring *r = &rings[rt_thread_self ? rt_thread_self->index : 0];
 	double start = bench_now_ns();
 
 	for (unsigned i = 0; i < calls; i++) {
-		if (b->sent)
+		if (b->latency.ports)
+			forward(&b->latency, b->pkts + b->next, n);
+		else if (b->sent)
 			rt_hook_tx(0, 0, b->pkts + b->next, n, &b->hook);
 		else
 			rt_hook_rx(0, 0, b->pkts + b->next, n, LARGEST, &b->hook);
@@ -197,7 +270,9 @@ static const char usage[] = "hook_bench: a call of the hook, a line of JSON for 
 			    "  -O        packets are sent\n"
 			    "  -F N      the session captures N packets of each flow, of as "
 			    "many as there are mbufs\n"
-			    "  -S N      the session takes one of N packets (1; 0: no session)\n";
+			    "  -S N      the session takes one of N packets (1; 0: no session)\n"
+			    "  -L N      no session; packets are received and sent by N ports "
+			    "(1 or 2), and timed\n";
 
 int main(int argc, char **argv)
 {
@@ -207,13 +282,14 @@ int main(int argc, char **argv)
 	uint64_t flags = 0;
 	int o, ret;
 
-	while ((o = getopt(argc, argv, "r:m:n:S:F:IOHh")) != -1) {
+	while ((o = getopt(argc, argv, "r:m:n:S:F:L:IOHh")) != -1) {
 		switch (o) {
 		case 'r': ring_size = strtoul(optarg, NULL, 0) << 10; break;
 		case 'm': b.mbufs = (unsigned)strtoul(optarg, NULL, 0); break;
 		case 'n': b.samples = (unsigned)strtoul(optarg, NULL, 0); break;
 		case 'S': b.every = (uint32_t)strtoul(optarg, NULL, 0); break;
 		case 'F': b.first = (uint32_t)strtoul(optarg, NULL, 0); break;
+		case 'L': b.latency.ports = (unsigned)strtoul(optarg, NULL, 0); break;
 		case 'I': b.ids = true; break;
 		case 'O': b.sent = true; break;
 		case 'H': flags = RTE_MBUF_F_RX_RSS_HASH; break;
@@ -221,8 +297,8 @@ int main(int argc, char **argv)
 		default: fputs(usage, stderr); return 2;
 		}
 	}
-	if (!b.samples || b.mbufs < LARGEST || ring_size < CHUNKS * 4096 ||
-		(ring_size & (ring_size - 1))) {
+	if (!b.samples || b.mbufs < LARGEST || b.latency.ports > PORTS ||
+		ring_size < CHUNKS * 4096 || (ring_size & (ring_size - 1))) {
 		fputs(usage, stderr);
 		return 2;
 	}
@@ -235,6 +311,8 @@ int main(int argc, char **argv)
 		memset(b.session, 0, sizeof(*b.session));
 	ret = b.session ? set_up(&b, ring_size) : -ENOMEM;
 	ret = ret ? ret : make_packets(&b, 64, flags);
+	if (b.latency.ports && !ret)
+		ret = time_packets(&b.latency);
 	for (size_t i = 0; i < RTE_DIM(sizes) && !ret; i++)
 		ret = measure(&b, sizes[i]);
 	if (ret)
