@@ -3,20 +3,14 @@
  * How long packets stay. A received packet gets a time stamp in a dynamic mbuf field and a flag; at
  * the sending side the flag marks a valid one. Still in the polling threads.
  *
- *   63                      22 21      16 15           0
- *   +------------------------+----------+--------------+
- *   | TSC, its low 42 bits   | port     | tag          |
- *   +------------------------+----------+--------------+
- *
  * Not all that bears the flag has been received: rte_pktmbuf_clone() and rte_pktmbuf_copy() take
- * flag and field along, and flags outlive a monitor. Hence the tag, made of the mbuf's own
- * address and the number of the monitoring: a copy is another mbuf. And no time stamp is older than
- * the switching on. The port is in the field because m->port is what the first driver has set
- * (net_ring).
+ * flag and field along, and flags outlive a monitor. Hence the address of the mbuf and the number
+ * of the monitoring in the field (stamp.h). And no time stamp is older than the switching on. The
+ * port is in the field because m->port is what the first driver has set (net_ring).
  *
  * Applications that reset ol_flags (testpmd: mac, macswap, csum, icmpecho, 5tswap) reset the flag
- * with it. A packet without the flag is *inferred* to have been received if its tag fits, its time
- * stamp has not been used, and m->port is the port of the time stamp: rte_pktmbuf_reset() sets
+ * with it. A packet without the flag is *inferred* to have been received if its time stamp is
+ * valid and has not been used, and m->port is the port of the time stamp: rte_pktmbuf_reset() sets
  * m->port to RTE_MBUF_PORT_INVALID, so no packet made by rte_pktmbuf_alloc() is. It is not certain:
  * neither freeing an mbuf nor rte_mbuf_raw_alloc() leaves a mark in it, so an application that
  * frees what it has received, and fills raw mbufs of the same pool itself (testpmd: flowgen), sends
@@ -25,40 +19,21 @@
  * With RT_COLLECT_SPLIT, blocks are also those of a sending queue and a class of lengths. That is
  * compiled as a loop of its own: the usual one does not read lengths.
  */
-#include <rte_mbuf_dyn.h>
-
 #include "count.h"
+#include "stamp.h"
 #include "probe/trace/trace.h"
-
-#define TSC_SHIFT  22
-#define PORT_SHIFT 16
-#define PORT_BITS  6
-#define PORT_MASK  ((1u << PORT_BITS) - 1)
-#define TAG_MASK   UINT64_C(0xffff)
 
 /* Key of a pair: receiving port | KEY_INFERRED, or KEY_UNTIMED; sending port << 16. With
  * RT_COLLECT_SPLIT, size << SIZE_SHIFT and the sending queue << QUEUE_SHIFT as well. */
-#define SIZE_SHIFT     PORT_BITS
-#define SIZE_MASK      15u
-#define QUEUE_SHIFT    (16 + PORT_BITS)
-#define KEY_INFERRED   0x8000u
-#define KEY_UNTIMED    0xffffu
-#define STAMP_INFERRED (UINT64_C(1) << 63) /* in a time stamp without a tag */
-#define STAMP_SIZE     (64 - PORT_SHIFT)   /* shift in such a one: size, 0: not split */
+#define SIZE_SHIFT   RT_STAMP_PORT_BITS
+#define SIZE_MASK    15u
+#define QUEUE_SHIFT  (16 + RT_STAMP_PORT_BITS)
+#define KEY_INFERRED 0x8000u
+#define KEY_UNTIMED  0xffffu
 
-static_assert(RT_STAT_PORTS <= PORT_MASK + 1, "the port fits");
-static_assert(TSC_SHIFT + RT_STAT_LAT_MAX == 64, "so does the time");
 static_assert(RT_STAT_PORTS < KEY_INFERRED, "no port is taken for an inferred one");
 static_assert(RT_STAT_SIZES <= SIZE_MASK && RTE_MAX_QUEUES_PER_PORT <= 1 << (32 - QUEUE_SHIFT),
 	"size and queue fit");
-
-/* mbufs begin at lines: two with the same tag are a multiple of 65,521 lines apart. In one chunk of
- * memory these are 65,521 mbufs, as it is a prime. Huge pages below 128 GiB are never that far
- * apart: copies from one pool to another do not collide in lockstep. The compiler multiplies. */
-static inline uint16_t tag_of(const struct rte_mbuf *m, uint32_t generation)
-{
-	return (uint16_t)((uint32_t)((uintptr_t)m >> 6) % 65521u + generation);
-}
 
 /* Other holders may exist: then nothing in the mbuf may be written. */
 static inline bool is_shared(const struct rte_mbuf *m)
@@ -66,15 +41,9 @@ static inline bool is_shared(const struct rte_mbuf *m)
 	return rte_mbuf_refcnt_read(m) != 1;
 }
 
-static inline uint64_t *field_of(struct rte_mbuf *m, int32_t offset)
-{
-	return RTE_MBUF_DYNFIELD(m, offset, uint64_t *);
-}
-
 static void stamp_all(struct rte_mbuf **pkts, unsigned n, uint64_t stamp)
 {
 	const uint64_t flag = rt_load(&rt_stat_mode.latency_flag);
-	const uint32_t generation = rt_load(&rt_stat_mode.latency_generation);
 	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
 
 	for (unsigned i = 0; i < n; i++) {
@@ -83,7 +52,7 @@ static void stamp_all(struct rte_mbuf **pkts, unsigned n, uint64_t stamp)
 		if (rt_unlikely(is_shared(m)))
 			continue;
 		m->ol_flags |= flag;
-		*field_of(m, offset) = stamp | tag_of(m, generation);
+		*rt_stamp_field(m, offset) = stamp + rt_stamp_place(m);
 	}
 }
 
@@ -93,7 +62,6 @@ static void stamp_some(struct rt_stat_own *o, struct rte_mbuf **pkts, unsigned n
 	uint32_t every, bool infer)
 {
 	const uint64_t flag = rt_load(&rt_stat_mode.latency_flag);
-	const uint32_t generation = rt_load(&rt_stat_mode.latency_generation);
 	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
 
 	for (unsigned i = 0; i < n; i++) {
@@ -106,13 +74,13 @@ static void stamp_some(struct rt_stat_own *o, struct rte_mbuf **pkts, unsigned n
 			continue;
 		if (rt_unlikely(chosen)) {
 			m->ol_flags |= flag;
-			*field_of(m, offset) = stamp | tag_of(m, generation);
+			*rt_stamp_field(m, offset) = stamp + rt_stamp_place(m);
 			continue;
 		}
 		if (rt_unlikely(m->ol_flags & flag))
 			m->ol_flags &= ~flag;
 		if (rt_unlikely(infer))
-			*field_of(m, offset) = (uint16_t)~tag_of(m, generation);
+			*rt_stamp_field(m, offset) = rt_stamp_place(m);
 	}
 }
 
@@ -121,7 +89,7 @@ void rt_stat_stamp(const struct rt_stat_site *s, struct rt_stat_own *o, struct r
 {
 	uint32_t every = rt_load(&rt_stat_mode.latency_every);
 	bool infer = every & RT_STAT_INFER;
-	uint64_t stamp = tsc << TSC_SHIFT | (uint64_t)(s->where & PORT_MASK) << PORT_SHIFT;
+	uint64_t stamp = rt_stamp(rt_load(&rt_stat_mode.latency_generation), s->where, tsc);
 
 	every &= ~RT_STAT_INFER;
 	if (every == 1)
@@ -141,8 +109,9 @@ static struct rt_stat_pair *claim_pair(
 	p = &f->pairs[i];
 	p->thread = t->index;
 	p->inferred = (key & KEY_UNTIMED) != KEY_UNTIMED && key & KEY_INFERRED;
-	p->rx_index = (key & KEY_UNTIMED) == KEY_UNTIMED ? UINT16_MAX : (uint16_t)(key & PORT_MASK);
-	p->tx_index = (uint16_t)(key >> 16 & PORT_MASK);
+	p->rx_index = (key & KEY_UNTIMED) == KEY_UNTIMED ? UINT16_MAX
+							 : (uint16_t)(key & RT_STAMP_PORT_MASK);
+	p->tx_index = (uint16_t)(key >> 16 & RT_STAMP_PORT_MASK);
 	p->size = p->rx_index == UINT16_MAX ? 0 : (uint8_t)(key >> SIZE_SHIFT & SIZE_MASK);
 	p->tx_queue = (uint16_t)(key >> QUEUE_SHIFT);
 	p->min = UINT64_MAX;
@@ -203,41 +172,47 @@ static void add_times(struct times *times, uint64_t cycles, uint32_t run)
 		times->greatest = cycles;
 }
 
-/* Packets that came in one burst and leave in one have one latency. times: NULL if no tracer
- * needs them. */
+/* Packets that came in one burst and leave in one have one latency. */
+struct run {
+	uint64_t stamp; /* without the place */
+	uint32_t size;  /* class of lengths + 1; 0: not split */
+	bool inferred;
+	unsigned packets;
+};
+
+/* times: NULL if no tracer needs them. */
 static void add_run(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
-	uint64_t stamp, uint64_t tsc, uint32_t run, uint32_t *unstamped, struct times *times)
+	const struct run *r, uint64_t tsc, uint32_t *unstamped, struct times *times)
 {
-	uint64_t cycles = ((tsc - (stamp >> PORT_BITS)) << TSC_SHIFT) >> TSC_SHIFT;
-	bool inferred = stamp & STAMP_INFERRED;
-	uint32_t size = (uint32_t)(stamp >> STAMP_SIZE) & SIZE_MASK;
-	uint32_t key = (uint32_t)(stamp & PORT_MASK) | s->where << 16;
+	uint64_t cycles = (tsc - r->stamp) & RT_STAMP_TSC_MASK;
+	uint32_t key =
+		(uint32_t)(r->stamp >> RT_STAMP_PORT_SHIFT & RT_STAMP_PORT_MASK) | s->where << 16;
 	struct rt_stat_pair *p;
 
-	if (rt_unlikely(size))
-		key |= size << SIZE_SHIFT | s->where >> 16 << QUEUE_SHIFT;
+	if (rt_unlikely(r->size))
+		key |= r->size << SIZE_SHIFT | s->where >> 16 << QUEUE_SHIFT;
 
 	/* From an earlier monitoring, or from a CPU whose counter is ahead, which turns a
 	 * negative time into one of nearly 2^42. */
 	if (rt_unlikely(cycles > tsc - rt_load(&rt_stat_mode.latency_on_tsc) ||
 			cycles >= 1ull << (RT_STAT_LAT_MAX - 1))) {
-		*unstamped += run;
+		*unstamped += r->packets;
 		return;
 	}
-	p = find_pair(s->stats, o, t, inferred ? key | KEY_INFERRED : key);
+	p = find_pair(s->stats, o, t, r->inferred ? key | KEY_INFERRED : key);
 	if (rt_unlikely(!p)) {
-		RT_STAT_ADD(o->no_pair_packets, run);
+		RT_STAT_ADD(o->no_pair_packets, r->packets);
 		return;
 	}
-	RT_STAT_ADD(p->bucket[rt_stat_bucket(cycles)], run);
-	RT_STAT_ADD(p->sum, cycles * run);
+	RT_STAT_ADD(p->bucket[rt_stat_bucket(cycles)], r->packets);
+	RT_STAT_ADD(p->sum, cycles * r->packets);
 	if (rt_unlikely(cycles < p->min))
 		rt_store(&p->min, cycles);
 	if (rt_unlikely(cycles > p->max))
 		rt_store(&p->max, cycles);
-	RT_STAT_ADD(p->count, run);
-	if (rt_unlikely(times) && !inferred)
-		add_times(times, cycles, run);
+	RT_STAT_ADD(p->count, r->packets);
+	if (rt_unlikely(times) && !r->inferred)
+		add_times(times, cycles, r->packets);
 }
 
 static void trace_burst(const struct rt_stat_site *s, const struct times *times)
@@ -270,38 +245,47 @@ static inline bool may_infer(const struct rte_mbuf *m, bool infer)
 
 static inline bool is_port_of(const struct rt_stats *f, const struct rte_mbuf *m, uint64_t stamp)
 {
-	return f->ports[stamp & PORT_MASK].port_id == m->port;
-}
-
-/* Uses up the time stamp of a packet that is sent: a driver may refuse it, so that it is offered
- * again, or return its mbuf for the application to fill. False: it has none. */
-static inline bool take_stamp(const struct rt_stats *f, struct rte_mbuf *m, uint64_t *stamp,
-	uint64_t flag, uint32_t generation, int32_t offset)
-{
-	uint64_t flags = m->ol_flags, *field = field_of(m, offset), v = *field;
-
-	if (rt_likely(flags & flag))
-		m->ol_flags = flags - flag; /* the mbuf may circulate */
-	if (rt_unlikely((uint16_t)v != tag_of(m, generation)))
-		return false;
-	*field = v ^ TAG_MASK;
-	*stamp = v >> PORT_SHIFT;
-	if (rt_likely(flags & flag))
-		return true;
-	if (!is_port_of(f, m, *stamp))
-		return false;
-	*stamp |= STAMP_INFERRED;
-	return true;
+	return f->ports[stamp >> RT_STAMP_PORT_SHIFT & RT_STAMP_PORT_MASK].port_id == m->port;
 }
 
 /* Without a branch: lengths of packets are mixed. */
-static inline uint64_t size_of(const struct rte_mbuf *m)
+static inline uint32_t size_of(const struct rte_mbuf *m)
 {
 	uint32_t size = 1;
 
 	for (uint32_t i = 0; i < RT_STAT_SIZES - 1; i++)
 		size += m->pkt_len >= rt_stat_size_limit(i);
-	return (uint64_t)size << STAMP_SIZE;
+	return size;
+}
+
+/* The time stamp of a packet that is sent is used up: a driver may refuse it, so that it is offered
+ * again, or return its mbuf for the application to fill; or the mbuf circulates. */
+static inline void use_up(struct rte_mbuf *m, int32_t offset, uint64_t flag, uint64_t place)
+{
+	m->ol_flags &= ~flag;
+	*rt_stamp_field(m, offset) = place;
+}
+
+/* How many packets, from the first on, have their flag and this time stamp, which is used up. A
+ * loop of its own, without a call: for most packets there is nothing else to do. */
+static inline __attribute__((always_inline)) unsigned follow(struct rte_mbuf **pkts, unsigned n,
+	uint64_t stamp, uint32_t size, uint64_t flag, int32_t offset, bool split)
+{
+	const uint64_t mask = RTE_MBUF_F_INDIRECT | flag;
+	struct rte_mbuf **p = pkts, **end = pkts + n;
+
+	for (; p < end; p++) {
+		struct rte_mbuf *m = *p;
+		uint64_t place = rt_stamp_place(m);
+
+		if (rt_unlikely((m->ol_flags & mask) != flag || is_shared(m) ||
+				*rt_stamp_field(m, offset) != stamp + place))
+			break;
+		if (split && size_of(m) != size)
+			break;
+		use_up(m, offset, flag, place);
+	}
+	return (unsigned)(p - pkts);
 }
 
 static inline __attribute__((always_inline)) void time_all(struct rt_stat_site *s,
@@ -312,43 +296,60 @@ static inline __attribute__((always_inline)) void time_all(struct rt_stat_site *
 	const uint32_t every = rt_load_acquire(&rt_stat_mode.latency_every);
 	const bool infer = every == 1 || every & RT_STAT_INFER;
 	const uint64_t flag = rt_load(&rt_stat_mode.latency_flag);
-	const uint32_t generation = rt_load(&rt_stat_mode.latency_generation);
+	const uint16_t generation = (uint16_t)rt_load(&rt_stat_mode.latency_generation);
 	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
-	uint64_t tsc = rt_tsc(), stamp = 0, v;
-	uint32_t run = 0, unstamped = 0, shared = 0;
+	uint64_t tsc = rt_tsc();
+	uint32_t unstamped = 0, shared = 0;
+	struct run run = {0};
 	struct times sums = {0}, *times = rt_trace_latency_enabled() ? &sums : NULL;
 
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];
-		uint64_t flags = m->ol_flags;
+		uint64_t flags = m->ol_flags, place = rt_stamp_place(m), stamp;
+		bool inferred = !(flags & flag);
+		uint32_t size = 0;
 
 		if (rt_unlikely(flags & RTE_MBUF_F_INDIRECT || is_shared(m))) {
-			if (flags & flag)
-				shared++;
-			else
+			if (inferred)
 				unstamped++;
+			else
+				shared++;
 			continue;
 		}
-		if (rt_unlikely(!(flags & flag) && !may_infer(m, infer))) {
+		if (rt_unlikely(inferred && !may_infer(m, infer))) {
 			unstamped++;
 			continue;
 		}
-		if (rt_unlikely(!take_stamp(s->stats, m, &v, flag, generation, offset))) {
+		stamp = *rt_stamp_field(m, offset) - place;
+		if (rt_unlikely(stamp >> RT_STAMP_GENERATION_SHIFT != generation)) {
+			unstamped++;
+			if (!inferred)
+				m->ol_flags = flags - flag; /* the mbuf may circulate */
+			continue;
+		}
+		use_up(m, offset, flag, place);
+		if (rt_unlikely(inferred && !is_port_of(s->stats, m, stamp))) {
 			unstamped++;
 			continue;
 		}
 		if (split)
-			v |= size_of(m);
-		if (rt_unlikely(v != stamp)) {
-			if (run)
-				add_run(s, o, t, stamp, tsc, run, &unstamped, times);
-			run = 0;
-			stamp = v;
+			size = size_of(m);
+		if (stamp != run.stamp || inferred != run.inferred || size != run.size) {
+			if (run.packets)
+				add_run(s, o, t, &run, tsc, &unstamped, times);
+			run = (struct run){.stamp = stamp, .size = size, .inferred = inferred};
 		}
-		run++;
+		run.packets++;
+		if (rt_likely(!inferred)) {
+			unsigned more =
+				follow(pkts + i + 1, n - i - 1, stamp, size, flag, offset, split);
+
+			run.packets += more;
+			i += more;
+		}
 	}
-	if (run)
-		add_run(s, o, t, stamp, tsc, run, &unstamped, times);
+	if (run.packets)
+		add_run(s, o, t, &run, tsc, &unstamped, times);
 	if (unstamped + shared)
 		add_untimed(s, o, t, unstamped, shared);
 	if (rt_unlikely(sums.packets))

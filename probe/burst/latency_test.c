@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -62,6 +61,39 @@ static void test_runs_of_a_burst_are_distinguished(void **state)
 	assert_true(second >= STAY && first >= second + STAY);
 	assert_int_equal(pair(test_port_index(in), in)->sum, 2 * first);
 	assert_int_equal(pair(test_port_index(out), in)->sum, 2 * second);
+}
+
+/* Packets of one burst between packets that are not timed, and after a second burst. */
+static void test_runs_are_taken_up_again(void **state)
+{
+	struct rte_mbuf *mix[9];
+	uint64_t first, second;
+
+	take_in(in, 5);
+	for (unsigned i = 0; i < 5; i++)
+		mix[i] = pkts[i];
+	rte_mbuf_refcnt_update(mix[1], 1); /* shared */
+	test_spin(STAY);
+	take_in(in, 3);
+	mix[5] = pkts[0];
+	mix[6] = mix[3];
+	mix[3] = rte_pktmbuf_alloc(test_pool()); /* created */
+	mix[7] = pkts[1];
+	mix[8] = pkts[2];
+	mix[8]->ol_flags = 0; /* inferred */
+	mix[8]->port = in;
+	test_spin(STAY);
+	hand_over(out, mix, 9);
+	assert_int_equal(shared(out), 1);
+	assert_int_equal(unstamped(out), 1);
+	assert_int_equal(timed(in, out), 6);
+	assert_int_equal(inferred(in, out), 1);
+	first = pair(test_port_index(in), out)->max;
+	second = pair(test_port_index(in), out)->min;
+	assert_true(second >= STAY && first >= second + STAY);
+	assert_int_equal(pair(test_port_index(in), out)->sum, 4 * first + 2 * second);
+	assert_int_equal(find(test_port_index(in), out, true)->sum, second);
+	rte_mbuf_refcnt_update(mix[1], -1);
 }
 
 static void test_created_packets_are_not_timed(void **state)
@@ -146,42 +178,6 @@ static void test_copies_are_not_timed(void **state)
 	}
 	assert_int_equal(timed(in, out), 0);
 	assert_int_equal(unstamped(out), copies);
-}
-
-/* Sends copies with flag and field at this distance from their originals. */
-static void send_copies(char *room, size_t bytes_apart)
-{
-	struct rte_mbuf *original = (struct rte_mbuf *)room, *copy = (void *)(room + bytes_apart);
-	uint64_t before;
-
-	*original = *pkts[0];
-	assert_int_equal(rte_eth_tx_burst(in, 0, &original, 1), 1);
-	before = unstamped(out);
-	assert_int_equal(test_port_receive(in, &original, 1), 1);
-	assert_true(original->ol_flags & rt_stat_mode.latency_flag);
-	*copy = *original;
-	hand_over(out, &copy, 1);
-	assert_int_equal(unstamped(out), before + 1);
-	assert_int_equal(test_port_receive(out, &copy, 1), 1);
-}
-
-static void test_copies_are_detected_at_any_distance(void **state)
-{
-	const size_t object = 39 * 64; /* header, 128 + 2176 bytes, trailer */
-	const size_t chunk = 2u << 20, size = 512 * chunk;
-	char *room = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	assert_ptr_not_equal(room, MAP_FAILED);
-	madvise(room, size, MADV_NOHUGEPAGE); /* only little of it is used */
-	take_in(in, 1);
-	for (size_t i = 1; i < 65521; i += 97) /* in one pool */
-		send_copies(room, i * object);
-	for (size_t i = 1; i < 512; i++) /* from one pool to another */
-		send_copies(room, i * chunk);
-	assert_int_equal(timed(in, out), 0);
-	rte_pktmbuf_free(pkts[0]);
-	munmap(room, size);
 }
 
 /* net_ring passes the same mbufs on, with their fields. */
@@ -375,12 +371,13 @@ static void test_nothing_is_written_when_it_is_off(void **state)
  * is before its start. */
 static void test_negative_times_are_none(void **state)
 {
-	uint64_t *field;
+	uint32_t generation;
 
 	take_in(in, 2);
 	rt_store(&rt_stat_mode.latency_on_tsc, rt_tsc() - (1ull << 43));
-	field = RTE_MBUF_DYNFIELD(pkts[0], rt_stat_mode.latency_field, uint64_t *);
-	*field = (*field & ((1ull << 22) - 1)) | (rt_tsc() + (1ull << 40)) << 22;
+	generation = rt_stat_mode.latency_generation;
+	*test_field(pkts[0]) = rt_stamp(generation, test_port_index(in), rt_tsc() + (1ull << 40)) +
+			       rt_stamp_place(pkts[0]);
 	hand_over(out, pkts, 2);
 	assert_int_equal(unstamped(out), 1);
 	assert_int_equal(timed(in, out), 1);
@@ -526,13 +523,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_ports(test_every_packet_is_timed),
 		with_ports(test_runs_of_a_burst_are_distinguished),
+		with_ports(test_runs_are_taken_up_again),
 		with_ports(test_created_packets_are_not_timed),
 		with_ports(test_reused_mbufs_are_created_packets),
 		with_ports(test_clones_are_not_timed),
 		with_ports(test_original_is_timed_after_its_clone_was_freed),
 		with_ports(test_packets_held_twice_are_not_written),
 		with_ports(test_copies_are_not_timed),
-		with_ports(test_copies_are_detected_at_any_distance),
 		with_ports(test_circulating_packets_are_timed_once_a_turn),
 		with_ports(test_packets_offered_again_are_timed_once),
 		with_ports(test_time_stamps_of_an_earlier_monitoring_do_not_count),

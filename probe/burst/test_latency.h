@@ -5,8 +5,8 @@
 #define RINGTAP_PROBE_BURST_TEST_LATENCY_H
 
 #include <rte_ethdev.h>
-#include <rte_mbuf_dyn.h>
 
+#include "stamp.h"
 #include "probe/hook/hook.h"
 #include "probe/test_eal.h"
 #include "probe/test_ports.h"
@@ -116,6 +116,11 @@ static inline uint64_t shared(uint16_t tx_port)
 	const struct rt_stat_pair *p = pair(RT_STAT_PORTS, tx_port);
 
 	return p ? p->shared : 0;
+}
+
+static inline uint64_t *test_field(struct rte_mbuf *m)
+{
+	return rt_stamp_field(m, rt_stat_mode.latency_field);
 }
 
 /* As drivers of NICs set it; net_ring leaves it unchanged. */

@@ -13,6 +13,7 @@
 #include "common/record.h"
 #include "ids.h"
 #include "readable.h"
+#include "probe/burst/stamp.h"
 #include "probe/hook/hook.h"
 #include "probe/test_eal.h"
 #include "probe/test_ports.h"
@@ -456,8 +457,8 @@ static void test_latencies_and_records_begin_at_the_same_time(void **state)
 	test_monitor(&mon, RT_COLLECT_LATENCY, 1);
 	take_in(BURST);
 	now = rt_tsc();
-	stamp = *RTE_MBUF_DYNFIELD(pkts[0], rt_stat_mode.latency_field, uint64_t *);
-	now -= ((now << 22) - (stamp >> 22 << 22)) >> 22; /* it has the low 42 bits */
+	stamp = *rt_stamp_field(pkts[0], rt_stat_mode.latency_field) - rt_stamp_place(pkts[0]);
+	now -= (now - stamp) & RT_STAMP_TSC_MASK; /* it has the low 42 bits */
 	received(0);
 	for (unsigned k = 0; k < count; k++)
 		if (records[k].port == in && records[k].direction == RT_DIR_RX)

@@ -88,7 +88,11 @@ static void set_mode(struct rt_stats *f, uint32_t on, uint32_t every, uint64_t n
 	if (fresh & RT_COLLECT_ADDRESSES)
 		rt_store(&rt_stat_mode.addresses_generation, rt_stat_mode.addresses_generation + 1);
 	if (fresh & RT_COLLECT_LATENCY) {
-		rt_store(&rt_stat_mode.latency_generation, rt_stat_mode.latency_generation + 1);
+		uint32_t generation = rt_stat_mode.latency_generation + 1;
+
+		if (!(uint16_t)generation) /* 0 stands for no time stamp, see stamp.h */
+			generation++;
+		rt_store(&rt_stat_mode.latency_generation, generation);
 		rt_store(&rt_stat_mode.latency_on_tsc, rt_tsc());
 	}
 	if (fresh & RT_COLLECT_LATENCY || now_every != every)
