@@ -259,10 +259,10 @@ static inline uint32_t size_of(const struct rte_mbuf *m)
 }
 
 /* The time stamp of a packet that is sent is used up: a driver may refuse it, so that it is offered
- * again, or return its mbuf for the application to fill; or the mbuf circulates. */
-static inline void use_up(struct rte_mbuf *m, int32_t offset, uint64_t flag, uint64_t place)
+ * again, or return its mbuf for the application to fill; or the mbuf circulates. Its flag may stay:
+ * alone it marks nothing. */
+static inline void use_up(struct rte_mbuf *m, int32_t offset, uint64_t place)
 {
-	m->ol_flags &= ~flag;
 	*rt_stamp_field(m, offset) = place;
 }
 
@@ -283,7 +283,7 @@ static inline __attribute__((always_inline)) unsigned follow(struct rte_mbuf **p
 			break;
 		if (split && size_of(m) != size)
 			break;
-		use_up(m, offset, flag, place);
+		use_up(m, offset, place);
 	}
 	return (unsigned)(p - pkts);
 }
@@ -323,11 +323,9 @@ static inline __attribute__((always_inline)) void time_all(struct rt_stat_site *
 		stamp = *rt_stamp_field(m, offset) - place;
 		if (rt_unlikely(stamp >> RT_STAMP_GENERATION_SHIFT != generation)) {
 			unstamped++;
-			if (!inferred)
-				m->ol_flags = flags - flag; /* the mbuf may circulate */
 			continue;
 		}
-		use_up(m, offset, flag, place);
+		use_up(m, offset, place);
 		if (rt_unlikely(inferred && !is_port_of(s->stats, m, stamp))) {
 			unstamped++;
 			continue;
