@@ -4,6 +4,7 @@
 import itertools
 import json
 import math
+import re
 import types
 
 import pytest
@@ -72,7 +73,7 @@ def test_added_time_is_that_of_the_same_round():
         ([60, 61, 62, 63, 64], [70, 71, 72, 73, 74], "**-14%, WORSE beyond the noise**"),
         ([80, 81, 82, 83, 84], [70, 71, 72, 73, 74], "**+14%, better beyond the noise**"),
         ([60, 61, 62, 63, 70], [70, 71, 72, 73, 74], "-14%, within the noise"),
-        ([60, 61, 62], [70, 71, 72], "-14%, too few rounds to tell"),
+        ([60, 61, 62], [70, 71, 72], "-14%, too few rounds to tell: 3, it takes 7"),
     ],
 )
 def test_beyond_the_noise(now, then, expected):
@@ -92,6 +93,56 @@ def test_only_rounds_of_one_regime_are_compared():
     assert verdict(both, measured([60] * 5, [6] * 5)) == "+0%, within the noise"
 
 
+def test_the_regime_with_most_rounds_is_compared():
+    then = measured([60] * 2 + [40] * 5, [6] * 7, ["near"] * 2 + ["far"] * 5)
+    now = measured([80] * 5 + [20] * 4, [6] * 9, ["near"] * 5 + ["far"] * 4)
+    assert verdict(now, then) == "**-50%, WORSE beyond the noise**"
+
+
+def test_rounds_of_mixed_regimes_are_not_compared():
+    mixed = measured([30] * 5, [6] * 5, ["mixed"] * 5)
+    assert verdict(mixed, mixed) == "no round in the same regime"
+
+
+def test_values_without_a_regime_are_compared():
+    unknown = measured([30] * 5, [6] * 5, [None] * 5)
+    assert verdict(unknown, unknown) == "+0%, within the noise"
+
+
+def test_a_share_of_nothing_is_not_printed():
+    """Added times are below 0 where nothing is measurable."""
+    assert verdict(measured([1] * 5, [1] * 5), measured([-2] * 5, [1] * 5)) == "**better beyond the noise**"
+
+
+def test_the_page_begins_with_a_conclusion():
+    now, then = (summary.results(measured([value] * 5, [1] * 5)) for value in (60, 70))
+    stored = {"date": "2026-11-30", "commit": "0", "load": 0.1, "results": then}
+    worse = "**Against the stored run: 1 worse (captured, 64 B), 0 better, 0 within the noise, 1 not comparable.**"
+    page = markdown.page(now, stored, MACHINE)
+    assert worse in page and page.index(worse) < page.index("| what")
+    assert "commit 0, load 0.1 before it." in page
+    assert summary.conclusion(now, None) == ""
+
+
+def test_columns_are_aligned():
+    lines = [
+        line
+        for line in markdown.page(summary.results(measured([60], [6])), None, MACHINE).splitlines()
+        if line[:1] == "|"
+    ]
+    assert len(lines) == 4 and len({tuple(i for i, c in enumerate(line) if c == "|") for line in lines}) == 1
+
+
+@pytest.mark.parametrize("more", ([], ["--quick"], ["--only", "copy"]))
+def test_a_part_is_not_stored(more):
+    if more:
+        with pytest.raises(SystemExit):
+            bench.arguments(["--store", *more])
+    else:
+        assert bench.arguments(["--store"]).repetitions == bench.STORED_REPETITIONS
+    assert summary.chance(3, bench.STORED_REPETITIONS) <= summary.CHANCE < summary.chance(3, 5)
+
+
 def test_chance_is_that_of_all_orders():
     """Counted, for three values and two."""
     orders = list(itertools.permutations(range(5)))
@@ -105,6 +156,7 @@ def test_a_run_is_stored_and_compared(monkeypatch, tmp_path, capsys):
     one = bench.Bench.__new__(bench.Bench)
     one.o = types.SimpleNamespace(cpus=[0, 1], out=tmp_path, store=True)
     one.ringtap, one.skipped, one.store = "ringtap", [], measured([60, 61, 62, 63, 64], [1] * 5)
+    one.load = 0.25
     one.write()
     first = capsys.readouterr().out
     assert "No run is stored of this kind of machine (a-cpu-2-cpus-hypervisor-no)" in first
@@ -112,7 +164,11 @@ def test_a_run_is_stored_and_compared(monkeypatch, tmp_path, capsys):
     one.o.store, one.store = False, measured([70, 71, 72, 73, 74], [1] * 5)
     one.write()
     page = capsys.readouterr().out
-    assert "commit 0123456789ab" in page and "better beyond the noise" in page and "Stored in" not in page
+    assert (
+        "commit 0123456789ab, load 0.25 before it" in page
+        and "better beyond the noise" in page
+        and "Stored in" not in page
+    )
     assert (tmp_path / "bench.md").read_text().startswith("# ringtap benchmark\n")
     assert json.loads((tmp_path / "bench.json").read_text())["summary"][0]["name"] == "captured, 64 B"
 
@@ -131,5 +187,5 @@ def test_another_file_is_not_compared(monkeypatch, tmp_path, text):
 
 def test_the_page_names_what_it_cannot_compare():
     found = summary.results(measured([60] * 5, [6] * 5))
-    page = markdown.page(found, {"date": "2026-11-30", "commit": "0", "results": []}, MACHINE)
-    assert page.count("| – |") >= 1 and "against the stored run" in page
+    page = markdown.page(found, {"date": "2026-11-30", "commit": "0", "load": None, "results": []}, MACHINE)
+    assert re.search(r"\| – +\|", page) and "against the stored run" in page

@@ -23,6 +23,15 @@ def _table(head: Any, rows: Any):
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
 
 
+def _aligned(head: Any, rows: Any):
+    """The same, for a terminal."""
+    widths = [max(map(len, column)) for column in zip(head, *rows)]
+    padded = [[text.ljust(width) for text, width in zip(row, widths)] for row in (head, *rows)]
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    lines = ["| " + " | ".join(row) + " |" for row in padded]
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
 def _ratio(a: Any, b: Any):
     return a.median() / b.median() if a and b and b.median() else None
 
@@ -391,7 +400,8 @@ def page(found: Any, stored: Any, machine: Any) -> str:
     parts = [
         "# ringtap benchmark",
         summary.explained(stored, summary.kind_of(machine)),
-        _table(*summary.table(found, stored)),
+        *filter(None, [summary.conclusion(found, stored)]),
+        _aligned(*summary.table(found, stored)),
         ", ".join(f"{k} {v}" for k, v in machine.items() if v is not None),
     ]
     return "\n\n".join(parts) + "\n"

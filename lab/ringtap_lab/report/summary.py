@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import statistics
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..run import collectors, forwarders
+from ..tools.regime import MIXED
 from ..tools.stats import DISTURBED, Series, cell
 from .blocks import DASH
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from ..run.measure import Store
 
+WORSE, BETTER, SAME, UNKNOWN = "worse", "better", "within the noise", "not comparable"
 CHANCE = 0.02  # rounds of two equal builds lie apart with this probability at most where it says so
 NS, M = 1e9, 1e-6
 NULL = "net_null"
@@ -179,25 +182,41 @@ def chance(count: int, stored: int) -> float:
     return 2 / math.comb(count + stored, count)
 
 
-def verdict(result: dict, stored: dict | None) -> str:
-    """Whether our value, or where there is a peer the ratio to it, is worse than in the stored run beyond the noise. Rounds
-    are compared with those of the same regime."""
+def enough(stored: int) -> int:
+    """Rounds that can lie apart from that number of stored ones beyond the noise."""
+    return next(n for n in itertools.count(1) if chance(n, stored) <= CHANCE)
+
+
+def _comparable(result: dict, stored: dict, what: str):
+    """(values, stored values) of the regime of which most are known. In mixed rounds, the share of each regime is unknown."""
+    both = [
+        (_values(result, what, regime), _values(stored, what, regime))
+        for regime in {one["regime"] for one in result["rounds"]} - {MIXED}
+    ]
+    return min((pair for pair in both if all(pair)), key=lambda pair: chance(*map(len, pair)), default=None)
+
+
+def judged(result: dict, stored: dict | None) -> tuple[str, str]:
+    """Whether our value, or where there is a peer the ratio to it, is worse than in the stored run beyond the noise: (a kind, the
+    text). Rounds are compared with those of the same regime."""
     if not stored:
-        return DASH
+        return UNKNOWN, DASH
     row = _described(result["name"], result["peer"])
-    what = "ratio" if row.peer else "ours"
-    regimes = Counter(one["regime"] for one in result["rounds"])
-    common = [r for r, _ in regimes.most_common() if _values(result, what, r) and _values(stored, what, r)]
-    if not common:
-        return "no round in the same regime"
-    now, then = _values(result, what, common[0]), _values(stored, what, common[0])
-    change = f"{now.median() / then.median() - 1:+.0%}" if then.median() else ""
-    if max(now) >= min(then) and max(then) >= min(now):
-        return f"{change}, within the noise"
+    pair = _comparable(result, stored, "ratio" if row.peer else "ours")
+    if not pair:
+        return UNKNOWN, "no round in the same regime"
+    now, then = pair
+    change = f"{now.median() / then.median() - 1:+.0%}, " if then.median() > 0 else ""
     if chance(len(now), len(then)) > CHANCE:
-        return f"{change}, too few rounds to tell"
-    better = (now.median() > then.median()) == row.more_is_better
-    return f"**{change}, {'better' if better else 'WORSE'} beyond the noise**"
+        return UNKNOWN, f"{change}too few rounds to tell: {len(now)}, it takes {enough(len(then))}"
+    if max(now) >= min(then) and max(then) >= min(now):
+        return SAME, f"{change}within the noise"
+    kind = BETTER if (now.median() > then.median()) == row.more_is_better else WORSE
+    return kind, f"**{change}{kind.upper() if kind == WORSE else kind} beyond the noise**"
+
+
+def verdict(result: dict, stored: dict | None) -> str:
+    return judged(result, stored)[1]
 
 
 def kind_of(machine: dict) -> str:
@@ -220,19 +239,42 @@ def _line(result: dict, stored: dict | None, compares: bool):
     ]
 
 
+def _pairs(found: list[dict], stored: dict | None):
+    """(result, stored result or None)."""
+    before = {(one["name"], one["peer"]): one for one in stored["results"]} if stored else {}
+    return [(one, before.get((one["name"], one["peer"]))) for one in found]
+
+
 def table(found: list[dict], stored: dict | None) -> tuple[list, list]:
     """Head and lines. stored: what store_of() has made of an earlier run."""
-    before = {(one["name"], one["peer"]): one for one in stored["results"]} if stored else {}
     head = ["what", "ringtap", "peer, in the same rounds", "ratio", "rounds, regime"]
     return (
         [*head, *(["against the stored run"] if stored else [])],
-        [_line(one, before.get((one["name"], one["peer"])), bool(stored)) for one in found],
+        [_line(one, then, bool(stored)) for one, then in _pairs(found, stored)],
     )
+
+
+def conclusion(found: list[dict], stored: dict | None) -> str:
+    """A line that the table explains; nothing where nothing is stored."""
+    if not stored:
+        return ""
+    kinds = {kind: [] for kind in (WORSE, BETTER, SAME, UNKNOWN)}
+    for one, then in _pairs(found, stored):
+        kinds[judged(one, then)[0]].append(_described(one["name"], one["peer"]).name)
+    counts = [f"{len(names)} {kind}" for kind, names in kinds.items()]
+    worse = f" ({'; '.join(kinds[WORSE])})" if kinds[WORSE] else ""
+    return f"**Against the stored run: {counts[0]}{worse}, {', '.join(counts[1:])}.**"
 
 
 def store_of(found: list[dict], machine: dict, date: str) -> dict:
     """A run as it is kept, for later ones."""
-    return {"kind": kind_of(machine), "date": date, "commit": machine["commit"], "results": found}
+    return {
+        "kind": kind_of(machine),
+        "date": date,
+        "commit": machine["commit"],
+        "load": machine["load"],
+        "results": found,
+    }
 
 
 def checked(stored: dict) -> dict:
@@ -242,7 +284,7 @@ def checked(stored: dict) -> dict:
             _values(
                 {"rounds": [{"regime": r["regime"], what: r[what] and float(r[what])} for r in one["rounds"]]}, what
             )
-    return {key: stored[key] for key in ("date", "commit", "results")}
+    return {**{key: stored[key] for key in ("date", "commit", "results")}, "load": stored.get("load")}
 
 
 def explained(stored: dict | None, kind: str) -> str:
@@ -250,7 +292,8 @@ def explained(stored: dict | None, kind: str) -> str:
     text = "Medians, least and most in brackets. Ratios are those of single rounds, in which ringtap and its peer took turns."
     if not stored:
         return f"{text} No run is stored of this kind of machine ({kind}): `make bench BENCH_ARGS=--store` stores one."
+    load = f", load {stored['load']} before it" if stored["load"] is not None else ""
     return (
-        f"{text} Stored: {stored['date']}, commit {stored['commit']}. *Beyond the noise*: all rounds lie apart from all stored "
-        f"rounds of the same regime, which has a probability of at most {CHANCE:.0%} for equal builds."
+        f"{text} Stored: {stored['date']}, commit {stored['commit']}{load}. *Beyond the noise*: all rounds lie apart from all "
+        f"stored rounds of the same regime, which has a probability of at most {CHANCE:.0%} a line for equal builds."
     )

@@ -35,6 +35,7 @@ STORED = REPOSITORY / "lab" / "stored"  # a run for each kind of machine
 SIZES, QUICK_SIZES = [64, 128, 256, 320, 384, 512, 1518], [64, 512, 1518]
 PARTS = ["net_null", "net_ring", "disk", "copy", "push", "merge", "pcap", "collectors", "forwarders", "flows"]
 MERGE = [(1, 32), (2, 32), (4, 32), (8, 32), (4, 1)]  # rings, packets in a burst
+STORED_REPETITIONS = 8  # three of a later run can then lie apart beyond the noise
 SPARE_MB = 128  # huge pages that a secondary process allocates
 DD_MB, DD_BLOCK_MB = 2048, 4
 
@@ -52,7 +53,9 @@ def parser() -> Any:
     )
     p.add_argument("--tools", type=lambda text: text.split(","), default=["dpdk-dumpcap", "ringtap"], help="comma list")
     p.add_argument("--sizes", type=_numbers, help="comma list of frame sizes in bytes")
-    p.add_argument("--repetitions", type=int, metavar="N", help="measurements of each (3)")
+    p.add_argument(
+        "--repetitions", type=int, metavar="N", help=f"measurements of each (3; {STORED_REPETITIONS} with --store)"
+    )
     p.add_argument("--duration", dest="seconds", type=units.seconds, metavar="TIME", help="length of one capture (2s)")
     p.add_argument("--cpus", type=_numbers, default=[0, 1], help="of application and capture")
     p.add_argument(
@@ -64,7 +67,9 @@ def parser() -> Any:
         "-w", "--write", dest="out", type=pathlib.Path, metavar="DIR", help="folder for report and data (BUILD/bench)"
     )
     p.add_argument(
-        "--store", action="store_true", help="keep this run in lab/stored, for later ones to be compared with"
+        "--store",
+        action="store_true",
+        help="keep this run, of a quiet machine, in lab/stored, for later ones to be compared with",
     )
     p.add_argument("--disk-dir", help="folder to capture into (that of -w)")
     return p
@@ -76,7 +81,9 @@ def arguments(argv: list[str] | None) -> Any:
     if unknown := set(o.only) - set(PARTS):
         p.error(f"no such part: {', '.join(sorted(unknown))}")
     o.sizes = o.sizes or (QUICK_SIZES if o.quick else SIZES)
-    o.repetitions = o.repetitions or (1 if o.quick else 3)
+    if o.store and (o.quick or set(o.only) != set(PARTS)):
+        p.error("--store replaces the stored run: not with --quick, nor with a part only")
+    o.repetitions = o.repetitions or (1 if o.quick else STORED_REPETITIONS if o.store else 3)
     o.seconds = o.seconds or (1 if o.quick else 2)
     o.build = o.build.resolve()
     o.out = o.out or o.build / "bench"
@@ -91,6 +98,7 @@ class Bench:
         self.lab = Lab(options)
         self.store = measure.Store()
         self.skipped = []
+        self.load = round(os.getloadavg()[0], 2)  # before anything runs
         self.ringtap = options.build / "cli" / "ringtap"
         self.plugin = options.build / "probe" / "libringtap-probe.so"
         self.sinks = ["null", "disk"] if "disk" in options.only else ["null"]
@@ -236,7 +244,7 @@ class Bench:
             return None
 
     def write(self) -> None:
-        about = machine.describe(str(self.ringtap), self.o.cpus)
+        about = {**machine.describe(str(self.ringtap), self.o.cpus), "load": self.load}
         found = summary.results(self.store)
         file = STORED / f"{summary.kind_of(about)}.json"
         stored = self.stored(file)
