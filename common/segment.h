@@ -102,8 +102,8 @@ struct rt_seg_header {
 	uint64_t fate_pool_offset; /* struct rt_seg_fate_pool[RT_FATE_POOLS] */
 	uint32_t fate_bits;
 	uint32_t fate_stride; /* bytes: struct rt_seg_fate, then fate_snap */
-	uint32_t fate_snap;   /* bytes of each packet; a multiple of 64, up to RT_FATE_SNAP_MAX; 0
-			       * with RT_IDS_EVENTS */
+	uint32_t fate_snap;   /* bytes of each packet, and its history; a multiple of 64, up to
+			       * RT_FATE_SNAP_MAX; 0 with RT_IDS_EVENTS */
 	uint32_t fate_pools;  /* valid entries of the table of pools; only grows, release */
 	uint32_t fate_walk; /* number of the last finished walk of the pools, from 1 on; release */
 	uint32_t fate_pools_beyond; /* pools that find no entry there */
@@ -117,7 +117,10 @@ struct rt_seg_header {
 	uint32_t reserve;       /* chunks that are kept free now for rings below their window */
 	uint64_t orphan_offset; /* struct rt_seg_count[tap_capacity]: threads without a ring */
 	uint64_t fate_reason_offset; /* char[RT_FATE_REASONS][RT_NAME_LEN]; 0: none */
-	uint8_t reserved1[8];
+	/* From the beginning of an entry of the table of fates to its struct rt_seg_history, behind
+	 * the bytes that a packet may have; within fate_stride. 0: none. */
+	uint32_t fate_history;
+	uint8_t reserved1[4];
 };
 static_assert(sizeof(struct rt_seg_header) == 256, "segment header is 256 bytes");
 
@@ -278,6 +281,17 @@ struct rt_seg_fate {
 	uint8_t reserved[4];
 };
 static_assert(sizeof(struct rt_seg_fate) == 64, "fate entry is a cache line");
+
+/* The operations on the mbuf, as DPDK has noted them (common/mbuf_history.h), if it does: read
+ * again and again while the packet is open. Written by the control thread: a reader checks that id
+ * is that of the entry, before and after reading ops. */
+#define RT_FATE_HISTORY 64u /* bytes of the entry that it takes, of those of fate_snap */
+struct rt_seg_history {
+	uint64_t id; /* id of the entry at that time; 0: not read yet. Release */
+	uint64_t ops;
+	uint8_t reserved[48];
+};
+static_assert(sizeof(struct rt_seg_history) == RT_FATE_HISTORY, "history is a cache line");
 
 /* A pool with packets in the table. Control thread. */
 struct rt_seg_fate_pool {

@@ -139,6 +139,9 @@ struct sample sample_of_open(const struct ringtap_open_packet *p, uint64_t now_n
 		.interface = p->interface,
 		.queue = p->queue,
 		.reason = p->reason,
+		.has_history = p->has_history,
+		.mbuf = p->mbuf,
+		.history = p->history,
 		.ns = p->ns,
 		.age_ns = now_ns > p->ns ? now_ns - p->ns : 0};
 }

@@ -22,9 +22,11 @@ struct sample {
 	const uint8_t *data; /* caplen bytes */
 	uint32_t caplen, length;
 	uint32_t interface, queue;
-	uint8_t reason;  /* number: ringtap_capture_reason() */
-	uint64_t ns;     /* reception, since the epoch */
-	uint64_t age_ns; /* from then until its fate was noticed, or until now */
+	uint8_t reason; /* number: ringtap_capture_reason() */
+	bool has_history;
+	uint64_t mbuf, history; /* as in struct ringtap_open_packet; mbuf 0: not known */
+	uint64_t ns;            /* reception, since the epoch */
+	uint64_t age_ns;        /* from then until its fate was noticed, or until now */
 };
 
 /* A protocol. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
 #include <math.h>
 
 #include "base/json.h"
 #include "base/util.h"
 #include "packet/size_json.h"
+#include "mbuf_history.h"
 #include "tables.h"
 
 #define GROUPS_SHOWN 12
@@ -78,6 +80,35 @@ static int print_protocols(const struct packet_groups *g, const struct fates_ses
 
 	for (unsigned i = 0; i < n && !ret; i++)
 		ret = put_group(&t, top[i], g, s, seconds);
+	return sheet_end(&t, ret, f);
+}
+
+/* Nothing where DPDK keeps none. */
+static int print_histories(const struct packet_groups *g, FILE *f)
+{
+	const struct packet_group *top[GROUPS_SHOWN];
+	unsigned n = groups_top(g, top, GROUPS_SHOWN);
+	struct sheet t = {.title = "Operations on the mbufs of these examples, the oldest first",
+		.heads = {"protocol", "mbuf", "operations"},
+		.columns = 3,
+		.left = 1u << 1,
+		.fold = 1u << 2,
+		.wide = true};
+	char text[HISTORY_TEXT];
+	int ret = 0;
+
+	for (unsigned i = 0; i < n && !ret; i++) {
+		const struct sample *p = &top[i]->example;
+
+		if (!p->has_history)
+			continue;
+		ret = sheet_row(&t);
+		if (ret)
+			break;
+		sheet_put(&t, 0, "%s", top[i]->name);
+		sheet_put(&t, 1, "0x%" PRIx64, p->mbuf);
+		sheet_put(&t, 2, "%s", history_text(p->history, text));
+	}
 	return sheet_end(&t, ret, f);
 }
 
@@ -170,6 +201,8 @@ int groups_print(const struct packet_groups *g, const struct fates_session *s, c
 	int ret = print_protocols(g, s, title, seconds, f);
 
 	if (!ret)
+		ret = print_histories(g, f);
+	if (!ret)
 		ret = fates_print_reasons(g->reasons, s->cap, g->packets, f);
 	if (!ret)
 		ret = print_flows(g, f);
@@ -201,14 +234,17 @@ void fates_print_pools_unread(const struct fates_session *s, FILE *f)
 
 static json_t *example_json(const struct sample *p, const struct fates_session *s)
 {
-	char text[SAMPLE_TEXT];
+	char text[SAMPLE_TEXT], mbuf[24];
 	json_t *j = json_object();
 
+	snprintf(mbuf, sizeof(mbuf), "0x%" PRIx64, p->mbuf);
 	json_put(j, "packet", json_text(sample_text(p, text)));
 	json_put(j, "port", fates_port_json(s, p->interface));
 	json_put(j, "queue", json_count(p->queue));
 	json_put(j, "time", json_time(p->ns));
 	json_put(j, "age_ns", json_count(p->age_ns));
+	json_put(j, "mbuf", p->mbuf ? json_text(mbuf) : json_null());
+	json_put(j, "history", p->has_history ? history_json(p->history) : json_null());
 	return j;
 }
 

@@ -13,7 +13,9 @@
 #include <cmocka.h>
 
 #include <rte_eal.h>
+#include <rte_mbuf_dyn.h>
 
+#include "common/mbuf_history.h"
 #include "common/proto.h"
 #include "probe/capture/epb.h"
 #include "probe/capture/filter_job.h"
@@ -96,6 +98,17 @@ struct rte_mempool *test_pool(void)
 	if (!pool)
 		abort();
 	return pool;
+}
+
+int test_add_history(void)
+{
+	const struct rte_mbuf_dynfield field = {
+		.name = RT_HISTORY_FIELD, .size = sizeof(uint64_t), .align = sizeof(uint64_t)};
+	int offset = rte_mbuf_dynfield_register(&field);
+
+	if (offset < 0)
+		abort();
+	return offset;
 }
 
 uint8_t test_byte(uint32_t seed, uint32_t off)

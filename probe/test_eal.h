@@ -21,6 +21,10 @@ void test_any_cpu(void);
 /* A pool whose mbufs take jumbo frames in one segment; made once. */
 struct rte_mempool *test_pool(void);
 
+/* Makes room in mbufs for the history of operations, as DPDK does if it was built to note them.
+ * Returns its offset. */
+int test_add_history(void);
+
 /* The byte at off of the frame that seed makes. */
 uint8_t test_byte(uint32_t seed, uint32_t off);
 

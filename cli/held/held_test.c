@@ -204,6 +204,50 @@ static void test_tables(void **state)
 	test_assert_fits(text);
 }
 
+/* The example of protocol 0. */
+static json_t *example(json_t *j)
+{
+	return json_object_get(
+		test_at(json_object_get(j, "older_packets"), "protocols", 0), "example");
+}
+
+static void assert_operations(uint64_t history, const char *text, size_t count)
+{
+	json_t *j, *list;
+	const char *out;
+
+	packets[0].has_history = true;
+	packets[0].mbuf = 0x7f0000001080;
+	packets[0].history = history;
+	j = test_application(&cmd_held, "--once --json app0");
+	list = json_object_get(example(j), "history");
+	assert_int_equal(json_array_size(list), count);
+	assert_string_equal(
+		json_string_value(json_object_get(example(j), "mbuf")), "0x7f0000001080");
+	out = test_command_output(&cmd_held, "--once app0", STATUS_OK);
+	test_assert_has(out, "Operations on the mbufs of these examples, the oldest first");
+	test_assert_has(out, text);
+	test_assert_fits(out);
+	json_decref(j);
+}
+
+static void test_histories_of_mbufs(void **state)
+{
+	json_t *j = test_application(&cmd_held, "--once --json app0");
+
+	assert_true(json_is_null(json_object_get(example(j), "history")));
+	assert_true(json_is_null(json_object_get(example(j), "mbuf")));
+	json_decref(j);
+	test_assert_has_not(
+		test_command_output(&cmd_held, "--once app0", STATUS_OK), "Operations on");
+	assert_operations(0x47, "  IPv4 UDP  0x7f0000001080  lib alloc, Rx\n", 2);
+	assert_operations(0, "0x7f0000001080  none\n", 0);
+	assert_operations(0x4704, "0x7f0000001080  lib alloc\n", 1); /* what is before is older */
+	assert_operations(0x123456789abcdef, "0x7f0000001080  lib free, PMD free, ", 15);
+	assert_operations(0xd7, "operation 13, Rx\n", 2);
+	assert_operations(0x7777777777777777, "  ..., Rx, Rx", 16);
+}
+
 static void test_notes(void **state)
 {
 	const char *text;
@@ -292,6 +336,7 @@ int main(void)
 		TEST(test_groups_are_those_of_older_packets),
 		TEST(test_a_port_chooses_packets),
 		TEST(test_tables),
+		TEST(test_histories_of_mbufs),
 		TEST(test_notes),
 		TEST(test_a_single_pool),
 		TEST(test_without_fates_it_fails),

@@ -124,6 +124,12 @@ struct ringtap_open_packet {
 	uint64_t id;            /* as in a capture with `ids`, see above; 0: none */
 	enum ringtap_fate fate; /* for a free one: not offered, or unknown for some reason */
 	uint8_t reason;         /* see ringtap_capture_reason() */
+	bool has_history;       /* history is known: it is a fraction of a second old */
+	uint64_t mbuf;          /* address of its first mbuf, in the application */
+	/* The last operations on that mbuf, as rte_mbuf_history.h of DPDK has them: 4 bits each,
+	 * the newest in the lowest bits, 0: none. For DPDK 25.11 and later, which must have been
+	 * built with RTE_MBUF_HISTORY_DEBUG. */
+	uint64_t history;
 };
 
 /* An iterator over the open packets of an application, in no order. Packets that move meanwhile

@@ -53,6 +53,9 @@ struct rt_fates {
 	struct rt_fate_stray *strays;
 	struct rt_fate_walk *walk; /* control thread */
 	struct rt_reasons reasons;
+	uint32_t history;       /* as in the segment's header; 0: DPDK keeps none */
+	uint32_t history_field; /* offset in mbufs */
+	uint64_t history_next;  /* entry; control thread */
 	uint64_t used __attribute__((aligned(128))); /* entries; atomic */
 };
 
@@ -112,6 +115,11 @@ void rt_fates_walk(struct rt_session *s, uint64_t now_ms);
 /* A part of the last one, of a session that is closed: exact once the application rests. True: it
  * is over. */
 bool rt_fates_walk_last(struct rt_session *s);
+
+/* The histories of the mbufs of open packets, in every tick: the part of the table that is next.
+ * begin: once it is through, the first one again. Nothing without histories. */
+void rt_fates_begin_histories(struct rt_fates *f);
+void rt_fates_read_histories(struct rt_fates *f);
 
 /* Marks the entry of an mbuf that the walk found free, if the entry is open and its packet was
  * received before since (TSC). spare: as rt_fate_search() has it. */

@@ -16,6 +16,7 @@
 #include "common/ipc.h"
 #include "fate_table.h"
 #include "probe/hook/hook.h"
+#include "probe/dpdk/mbuf_field.h"
 #include "probe/dpdk/mempools.h"
 #include "probe/dpdk/teardown.h"
 
@@ -92,7 +93,9 @@ struct rt_fates *rt_fates_new(const struct rt_session *s)
 	f->shift = 64 - h->fate_bits;
 	f->probes = rt_fates_mbufs() * 2 <= f->mask + 1 ? RT_FATE_PROBES : RT_FATE_PROBES_SCARCE;
 	f->stride = h->fate_stride;
-	f->snap = h->fate_snap;
+	f->history = h->fate_history;
+	f->history_field = f->history ? rt_mbuf_history_offset() : 0;
+	f->snap = h->fate_snap - (f->history ? RT_FATE_HISTORY : 0);
 	f->taps = s->taps;
 	f->tap_capacity = s->tap_capacity;
 	f->bursts = aligned_alloc(sizeof(*f->bursts), RT_MAX_RINGS * sizeof(*f->bursts));
@@ -415,6 +418,7 @@ static void begin(struct rt_session *s, const struct rt_clock_line *line)
 	struct rt_fate_walk *w = s->fates->walk;
 
 	look_at_pools(s);
+	rt_fates_begin_histories(s->fates);
 	w->on = true;
 	w->number++;
 	w->pool = UINT32_MAX;

@@ -475,8 +475,10 @@ void rt_session_tick(struct rt_session *s, uint64_t now_ms)
 	rt_session_supply_rows(s);
 	rt_chunks_tick(&s->chunks);
 	rt_session_publish_shares(s);
-	if (s->fates && s->state == RT_SESSION_ARMED)
-		rt_fates_walk(s, now_ms);
+	if (!s->fates || s->state != RT_SESSION_ARMED)
+		return;
+	rt_fates_walk(s, now_ms);
+	rt_fates_read_histories(s->fates);
 }
 
 bool rt_session_sane(const struct rt_session *s)

@@ -17,6 +17,7 @@
 #include "probe/above.h"
 #include "probe/hook/hook.h"
 #include "probe/dpdk/given.h"
+#include "probe/dpdk/mbuf_field.h"
 #include "probe/dpdk/nic_time.h"
 #include "probe/memory/node.h"
 #include "request.h"
@@ -320,15 +321,20 @@ static void bound_snaplens(struct rt_session *s)
 /* Describes the table of fates, which lies in the segment, to the reader. */
 static void add_fates(struct rt_session *s, struct rt_msg_fates *out)
 {
+	const bool events = s->ids & RT_IDS_EVENTS, history = !events && rt_mbuf_history_offset();
+	const uint32_t extra = history ? RT_FATE_HISTORY : 0;
 	uint32_t snap = 0;
 
 	*out = (struct rt_msg_fates){0};
 	if (!(s->ids & RT_IDS_FATES))
 		return;
-	for (uint32_t i = 0; i < s->target_count && !(s->ids & RT_IDS_EVENTS); i++)
+	for (uint32_t i = 0; i < s->target_count && !events; i++)
 		snap = RTE_MAX(snap, s->targets[i].snaplen);
-	snap = (RTE_MIN(snap, RT_FATE_SNAP_MAX) + 63) / 64 * 64;
-	rt_shm_add_fates(&s->shm, rt_fates_bits(rt_fates_mbufs(), snap, s->buffer_most), snap);
+	/* Earlier readers get a table of more bytes for each packet, of which none has the last
+	 * ones. */
+	snap = (RTE_MIN(snap, RT_FATE_SNAP_MAX - extra) + 63) / 64 * 64 + extra;
+	rt_shm_add_fates(
+		&s->shm, rt_fates_bits(rt_fates_mbufs(), snap, s->buffer_most), snap, history);
 	*out = (struct rt_msg_fates){.bits = s->shm.h.fate_bits,
 		.stride = s->shm.h.fate_stride,
 		.bytes = rt_shm_fate_bytes(&s->shm.h)};

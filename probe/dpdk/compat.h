@@ -4,6 +4,7 @@
 #ifndef RINGTAP_PROBE_DPDK_COMPAT_H
 #define RINGTAP_PROBE_DPDK_COMPAT_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include <rte_lcore.h>
 #include <rte_telemetry.h>
 #include <rte_version.h>
+
+#include "common/mbuf_history.h"
 
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)
 #include <rte_thread.h>
@@ -61,6 +64,17 @@ struct rte_lcore_usage {
 typedef int (*rte_lcore_usage_cb)(unsigned lcore, struct rte_lcore_usage *usage);
 /* An object for 22.11 also serves 23.03 and 23.07, which have it. */
 extern void rte_lcore_register_usage_cb(rte_lcore_usage_cb cb);
+#endif
+
+#if RTE_VERSION >= RTE_VERSION_NUM(25, 11, 0, 0)
+#include <rte_mbuf.h>
+
+static_assert(sizeof(rte_mbuf_history_t) == 8 && RTE_MBUF_HISTORY_BITS == RT_HISTORY_BITS,
+	"the layout of an mbuf's history");
+static_assert(sizeof(RT_HISTORY_FIELD) == sizeof(RTE_MBUF_DYNFIELD_HISTORY_NAME), "its name");
+#define RT_COMPAT_SAME(op, number, text) static_assert(RTE_MBUF_HISTORY_OP_##op == (number), text);
+RT_HISTORY_OPS(RT_COMPAT_SAME)
+#undef RT_COMPAT_SAME
 #endif
 
 #endif

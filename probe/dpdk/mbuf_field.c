@@ -7,6 +7,7 @@
 #include <rte_mbuf_dyn.h>
 
 #include "common/atomics.h"
+#include "common/mbuf_history.h"
 #include "common/proto.h"
 #include "mbuf_field.h"
 #include "secondary.h"
@@ -45,4 +46,14 @@ int rt_mbuf_field_register(
 	rt_store(&f->offset, offset);
 	rt_store(&f->flag, 1ull << bit);
 	return 0;
+}
+
+uint32_t rt_mbuf_history_offset(void)
+{
+	struct rte_mbuf_dynfield field = {.size = 0};
+	int offset = rte_mbuf_dynfield_lookup(RT_HISTORY_FIELD, &field);
+
+	if (offset < 0 || field.size != sizeof(uint64_t) || offset % (int)sizeof(uint64_t))
+		return 0;
+	return (uint32_t)offset;
 }

@@ -17,4 +17,8 @@ struct rt_mbuf_field {
 int rt_mbuf_field_register(
 	struct rt_mbuf_field *f, const char *field, const char *flag, const char *what, char *err);
 
+/* Where mbufs have the history of their operations, see common/mbuf_history.h: the offset of 8
+ * aligned bytes; 0: the application's DPDK keeps none. */
+uint32_t rt_mbuf_history_offset(void);
+
 #endif

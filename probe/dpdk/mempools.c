@@ -7,6 +7,7 @@
 #include <rte_memzone.h>
 #include <rte_tailq.h>
 
+#include "common/atomics.h"
 #include "build.h"
 #include "mempools.h"
 #include "secondary.h"
@@ -142,6 +143,24 @@ const struct rte_mbuf *rt_mempool_first_mbuf(const struct rte_mempool *mp)
 			return m;
 	}
 	return NULL;
+}
+
+bool rt_mempool_has(const struct rte_mempool *mp, uintptr_t mbuf)
+{
+	const struct rte_mempool_memhdr *h;
+
+	if (rt_mempool_is_foreign(mp) || mbuf % sizeof(void *))
+		return false;
+	STAILQ_FOREACH(h, &mp->mem_list, next)
+	{
+		const uintptr_t at = mbuf - (uintptr_t)h->addr;
+
+		if (at < h->len)
+			return h->len - at >= sizeof(struct rte_mbuf) &&
+			       rt_load((const void *const *)(mbuf + offsetof(struct rte_mbuf,
+									    pool))) == mp;
+	}
+	return false;
 }
 
 bool rt_mempools_each(void (*f)(struct rte_mempool *mp, void *arg), void *arg)

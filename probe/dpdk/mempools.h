@@ -50,4 +50,8 @@ const struct rte_pktmbuf_pool_private *rt_mempool_private(const struct rte_mempo
 /* The first object, if the pool is one of packet buffers. Within rt_mempools_each(). */
 const struct rte_mbuf *rt_mempool_first_mbuf(const struct rte_mempool *mp);
 
+/* Whether an mbuf of this pool is at an address, which may be any. False for a foreign pool. Within
+ * rt_mempools_each(). */
+bool rt_mempool_has(const struct rte_mempool *mp, uintptr_t mbuf);
+
 #endif

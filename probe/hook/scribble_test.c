@@ -173,6 +173,13 @@ static void test_overwritten_fates_affect_only_this_session(void **state)
 	run(false, RT_IDS_ON | RT_IDS_FATES);
 }
 
+/* The probe reads mbufs of which the table has the addresses. */
+static void test_overwritten_addresses_of_mbufs_are_not_followed(void **state)
+{
+	test_add_history();
+	run(false, RT_IDS_ON | RT_IDS_FATES);
+}
+
 static void test_overwritten_events_affect_only_this_session(void **state)
 {
 	run(false, RT_IDS_ON | RT_IDS_FATES | RT_IDS_EVENTS);
@@ -185,6 +192,7 @@ int main(void)
 		cmocka_unit_test(test_overwritten_tails_are_detected),
 		cmocka_unit_test(test_overwritten_fates_affect_only_this_session),
 		cmocka_unit_test(test_overwritten_events_affect_only_this_session),
+		cmocka_unit_test(test_overwritten_addresses_of_mbufs_are_not_followed),
 	};
 	int failed;
 

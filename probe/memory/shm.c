@@ -240,7 +240,7 @@ void rt_shm_lay_out(struct rt_shm *m, const struct rt_shm_numbers *n)
 	m->bytes[RT_FD_TAILS] = round_up(sizeof(struct rt_seg_tail) * n->rings, page_size());
 }
 
-void rt_shm_add_fates(struct rt_shm *m, uint32_t bits, uint32_t snap)
+void rt_shm_add_fates(struct rt_shm *m, uint32_t bits, uint32_t snap, bool history)
 {
 	struct rt_seg_header *h = &m->h;
 	uint64_t at = h->count_offset, table;
@@ -249,6 +249,7 @@ void rt_shm_add_fates(struct rt_shm *m, uint32_t bits, uint32_t snap)
 	h->fate_bits = bits;
 	h->fate_snap = snap;
 	h->fate_stride = (uint32_t)sizeof(struct rt_seg_fate) + snap;
+	h->fate_history = history ? h->fate_stride - RT_FATE_HISTORY : 0;
 	h->fate_pool_offset = at;
 	at += sizeof(struct rt_seg_fate_pool) * RT_FATE_POOLS;
 	h->fate_reason_offset = at;

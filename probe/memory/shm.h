@@ -57,8 +57,9 @@ struct rt_shm_numbers {
 void rt_shm_lay_out(struct rt_shm *m, const struct rt_shm_numbers *n);
 
 /* Adds a table of fates to what has been laid out: 2^bits entries, with snap bytes of each packet
- * (a multiple of 64, RT_FATE_SNAP_MAX at most). */
-void rt_shm_add_fates(struct rt_shm *m, uint32_t bits, uint32_t snap);
+ * (a multiple of 64, RT_FATE_SNAP_MAX at most). history: the last RT_FATE_HISTORY of them are for
+ * the mbuf's. */
+void rt_shm_add_fates(struct rt_shm *m, uint32_t bits, uint32_t snap, bool history);
 
 /* Bytes of the tables of fates and of their pools; 0: none. */
 uint64_t rt_shm_fate_bytes(const struct rt_seg_header *h);

@@ -111,7 +111,7 @@ static void test_table_of_fates_is_behind_the_others(void **state)
 		tear_down(state);
 		rt_shm_lay_out(&m, &numbers);
 		assert_int_equal(rt_shm_fate_bytes(h), 0);
-		rt_shm_add_fates(&m, bits[i], 128);
+		rt_shm_add_fates(&m, bits[i], 128, i == 1);
 		assert_true(h->fate_pool_offset >=
 			    h->order_offset + RINGS * h->order_count * sizeof(uint32_t));
 		assert_true(h->fate_offset >=
@@ -124,6 +124,7 @@ static void test_table_of_fates_is_behind_the_others(void **state)
 		assert_int_equal((uintptr_t)m.fates % (i ? RT_HUGE_PAGE : 128), 0);
 		assert_int_equal(m.fates[(192ull << bits[i]) - 1], 0);
 		assert_int_equal(m.header->fate_bits, bits[i]);
+		assert_int_equal(m.header->fate_history, i ? 192 - RT_FATE_HISTORY : 0);
 	}
 }
 

@@ -16,7 +16,7 @@ struct view {
 	const uint8_t *entries;
 	const struct rt_seg_fate_pool *pools;
 	uint64_t count; /* entries */
-	uint32_t stride, snap, pool_count, taps;
+	uint32_t stride, snap, history, pool_count, taps;
 	uint32_t pools_beyond;
 	uint32_t walk; /* the last one that has ended */
 	uint64_t walk_ns, now_ns;
@@ -42,7 +42,8 @@ static int view_make(struct view *v, const struct ringtap_capture *cap, uint32_t
 	v->pools = (const void *)((const uint8_t *)seg->live + seg->h.fate_pool_offset);
 	v->count = 1ull << seg->h.fate_bits;
 	v->stride = seg->h.fate_stride;
-	v->snap = seg->h.fate_snap;
+	v->history = seg->h.fate_history;
+	v->snap = seg->h.fate_snap - (v->history ? RT_FATE_HISTORY : 0);
 	v->taps = rt_segment_tap_count(seg);
 	v->pool_count = rt_load_acquire(&seg->live->fate_pools);
 	if (v->pool_count > RT_FATE_POOLS)
@@ -59,7 +60,7 @@ static int view_make(struct view *v, const struct ringtap_capture *cap, uint32_t
 
 /* An entry, read once. */
 struct entry {
-	uint64_t id, ns;
+	uint64_t mbuf, id, ns;
 	uint32_t tap, len, cap, pool;
 	bool free, outside;
 	uint8_t reason;
@@ -95,6 +96,7 @@ static bool read_entry(const struct view *v, uint64_t i, struct entry *e)
 	if (rt_load_acquire(&f->state) != RT_FATE_OPEN)
 		return false;
 	tsc = rt_load(&f->tsc);
+	e->mbuf = rt_load(&f->mbuf);
 	e->id = rt_load(&f->id);
 	e->tap = rt_load(&f->tap);
 	e->len = rt_load(&f->len);
@@ -113,6 +115,19 @@ static bool read_entry(const struct view *v, uint64_t i, struct entry *e)
 	e->reason = rt_load(&f->reason) & RT_REASON_MASK;
 	e->fate = e->free ? fate_of(v, tsc, rt_load(&f->external)) : RINGTAP_FATE_NONE;
 	return e->tap < v->taps;
+}
+
+/* False: the probe has not read it since the reception, or keeps none. */
+static bool read_history(const struct view *v, uint64_t i, uint64_t id, uint64_t *ops)
+{
+	const struct rt_seg_history *h = (const void *)(v->entries + i * v->stride + v->history);
+
+	*ops = 0;
+	if (!v->history || !id || rt_load_acquire(&h->id) != id)
+		return false;
+	*ops = rt_load(&h->ops);
+	rt_fence_acquire(); /* pairs with the release in note() of the probe */
+	return rt_load(&h->id) == id;
 }
 
 /* Another packet may have come into the mbuf meanwhile. */
@@ -372,6 +387,8 @@ EXPORT const struct ringtap_open_packet *ringtap_open_packets_next(struct ringta
 			continue;
 		memcpy(it->data, it->v.entries + i * it->v.stride + sizeof(struct rt_seg_fate),
 			e.cap);
+		p->mbuf = e.mbuf;
+		p->has_history = read_history(&it->v, i, e.id, &p->history);
 		if (!is_same(&it->v, i, &e))
 			continue;
 		p->data = it->data;

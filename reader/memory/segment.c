@@ -69,6 +69,13 @@ bool rt_chunks_valid(uint64_t size, uint64_t count, uint64_t order_count, uint64
 	       !(order_count & (order_count - 1));
 }
 
+/* The place of the history within an entry. */
+static bool history_fits(const struct rt_seg_header *h)
+{
+	return !h->fate_history || (h->fate_snap >= RT_FATE_HISTORY &&
+					   h->fate_history == h->fate_stride - RT_FATE_HISTORY);
+}
+
 bool rt_fates_valid(uint32_t bits, uint32_t stride, uint32_t snap)
 {
 	return bits && bits <= RT_FATE_BITS_MAX && snap <= RT_FATE_SNAP_MAX && snap % 64 == 0 &&
@@ -80,8 +87,8 @@ static bool fates_fit(const struct rt_seg_header *h)
 {
 	if (!h->fate_offset)
 		return !h->fate_pool_offset && !h->fate_reason_offset && !h->fate_bits &&
-		       !h->fate_stride && !h->fate_snap;
-	return rt_fates_valid(h->fate_bits, h->fate_stride, h->fate_snap) &&
+		       !h->fate_stride && !h->fate_snap && !h->fate_history;
+	return history_fits(h) && rt_fates_valid(h->fate_bits, h->fate_stride, h->fate_snap) &&
 	       rt_table_fits(
 		       h->segment_size, h->fate_offset, 1ull << h->fate_bits, h->fate_stride, 64) &&
 	       rt_table_fits(h->segment_size, h->fate_pool_offset, RT_FATE_POOLS,
