@@ -98,20 +98,36 @@ static void check_last(struct flight *f, const struct ringtap_snapshot *before)
 	}
 }
 
+/* The name of thing i of those that the condition has names of. False: there are fewer; *gone: it
+ * is not there any more. */
+static bool name_of(const struct flight *f, const struct trigger *t, uint32_t i,
+	char out[TRIGGER_OBJECT], bool *gone)
+{
+	const struct ringtap_snapshot *s = f->last;
+	const bool ring = t->kind == TRIGGER_RING;
+
+	if (t->kind == TRIGGER_DEVICE) {
+		if (i >= s->device_stat_count)
+			return false;
+		*gone = ringtap_snapshot_device_stat(s, i)->gone;
+		trigger_device(ringtap_snapshot_device_stat(s, i), out);
+		return true;
+	}
+	if (i >= (ring ? s->ring_count : s->xstat_count))
+		return false;
+	*gone = ring ? ringtap_snapshot_ring(s, i)->gone : ringtap_snapshot_xstat(s, i)->gone;
+	strcpy(out, ring ? ringtap_snapshot_ring(s, i)->name : ringtap_snapshot_xstat(s, i)->name);
+	return true;
+}
+
 /* Offers the names of what is there. True: the condition covers one of them. */
 static bool offer_names(const struct flight *f, const struct trigger *t, struct nearest *n)
 {
-	bool ring = t->kind == TRIGGER_RING, found = false;
-	uint32_t count = ring ? f->last->ring_count : f->last->xstat_count;
+	bool gone, found = false;
+	char name[TRIGGER_OBJECT];
 
-	for (uint32_t i = 0; i < count; i++) {
-		const struct ringtap_ring_stats *r =
-			ring ? ringtap_snapshot_ring(f->last, i) : NULL;
-		const struct ringtap_xstat_stats *x =
-			ring ? NULL : ringtap_snapshot_xstat(f->last, i);
-		const char *name = ring ? r->name : x->name;
-
-		found |= !(ring ? r->gone : x->gone) && trigger_names(t, name);
+	for (uint32_t i = 0; name_of(f, t, i, name, &gone); i++) {
+		found |= !gone && trigger_names(t, name);
 		nearest_offer(n, name, strlen(name));
 	}
 	return found;
@@ -120,7 +136,10 @@ static bool offer_names(const struct flight *f, const struct trigger *t, struct 
 /* A name that is mistyped would never be there. */
 static void warn_of_name(const struct flight *f, const struct trigger *t)
 {
-	const char *what = t->kind == TRIGGER_RING ? "ring" : "xstat";
+	const char *what = t->kind == TRIGGER_RING    ? "ring"
+			   : t->kind == TRIGGER_XSTAT ? "xstat"
+						      : "device";
+	const char *name = t->kind == TRIGGER_DEVICE ? " with this statistic" : " of this name";
 	char advice[128];
 	struct nearest n;
 
@@ -130,7 +149,7 @@ static void warn_of_name(const struct flight *f, const struct trigger *t)
 	snprintf(advice, sizeof(advice), "'ringtap top %s --view %ss' lists them", f->app.name,
 		what);
 	message_print("flight: --on '%s': '%s' has no %s%s, so this waits for one; %s", t->text,
-		f->app.name, what, *t->object ? " of this name" : "", nearest_advice(&n, advice));
+		f->app.name, what, *t->object ? name : "", nearest_advice(&n, advice));
 }
 
 void conditions_warn(const struct flight *f)
@@ -138,7 +157,7 @@ void conditions_warn(const struct flight *f)
 	for (unsigned i = 0; i < f->cfg->trigger_count && f->last; i++) {
 		const struct trigger *t = &f->cfg->triggers[i];
 
-		if (t->kind == TRIGGER_RING || t->kind == TRIGGER_XSTAT)
+		if (t->kind == TRIGGER_RING || trigger_is_statistic(t))
 			warn_of_name(f, t);
 		else if (trigger_blind(t, f->last))
 			message_print(

@@ -425,6 +425,7 @@ static void names_of_rings_that_are_not_there_yet(void **state)
 	on("ring rx_to_wroker > 80%");
 	on("ring zz > 80%");
 	on("xstat zz > 80");
+	on("device dma0 zz > 80");
 	watch_for(1);
 	test_output_begin();
 	conditions_warn(&f);
@@ -435,7 +436,9 @@ static void names_of_rings_that_are_not_there_yet(void **state)
 		"ringtap: flight: --on 'ring zz > 80%': 'app' has no ring of this name, so this "
 		"waits for one; 'ringtap top app --view rings' lists them\n"
 		"ringtap: flight: --on 'xstat zz > 80': 'app' has no xstat of this name, so this "
-		"waits for one; 'ringtap top app --view xstats' lists them\n");
+		"waits for one; 'ringtap top app --view xstats' lists them\n"
+		"ringtap: flight: --on 'device dma0 zz > 80': 'app' has no device with this "
+		"statistic, so this waits for one; 'ringtap top app --view devices' lists them\n");
 	test_output_free(&o);
 	ringtap_monitor_close(f.mon);
 }

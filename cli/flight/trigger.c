@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "measure/metrics.h"
 #include "trigger.h"
 
 #define LATENCY_SHOWN (60.0 * NS_PER_S) /* a longer one does not lengthen the event */
@@ -23,6 +24,7 @@ unsigned trigger_collectors(const struct trigger *t)
 	case TRIGGER_POOL:
 	case TRIGGER_RING: return RINGTAP_POOLS;
 	case TRIGGER_XSTAT: return RINGTAP_XSTATS;
+	case TRIGGER_DEVICE: return RINGTAP_DEVICES;
 	case TRIGGER_DOCTOR: return JUDGE_COLLECTORS;
 	default: return 0;
 	}
@@ -39,7 +41,7 @@ static const char *unit_of(const struct trigger *t)
 {
 	if (t->percent)
 		return " %";
-	if (t->kind == TRIGGER_XSTAT)
+	if (trigger_is_statistic(t))
 		return t->rate ? "/s" : "";
 	if (t->kind == TRIGGER_POOL || t->kind == TRIGGER_RING)
 		return " objects";
@@ -95,13 +97,49 @@ static double xstat_grown(const struct trigger *t, const struct span *s, uint32_
 	return t->rate ? n / seconds : n;
 }
 
+char *trigger_device(const struct ringtap_device_stat *d, char buf[TRIGGER_OBJECT])
+{
+	snprintf(buf, TRIGGER_OBJECT, "%s %s", d->device, d->name);
+	return buf;
+}
+
+char *trigger_place(const struct ringtap_device_stat *d, char buf[TRIGGER_PLACE])
+{
+	char device[RINGTAP_NAME_LEN], part[PART_NAME_LEN];
+
+	device_part(part, d);
+	snprintf(buf, TRIGGER_PLACE, "%s%s%s", printable(device, sizeof(device), d->device),
+		*part ? ", " : "", part);
+	return buf;
+}
+
+/* NAN: unknown, or another statistic. */
+static double device_grown(const struct trigger *t, const struct span *s, uint32_t i)
+{
+	double seconds, n = rates_device(s, i, &seconds);
+	const struct ringtap_device_stat *d = ringtap_snapshot_device_stat(s->to, i);
+	char name[TRIGGER_OBJECT];
+
+	if (d->gone || !trigger_names(t, trigger_device(d, name)))
+		return NAN;
+	return t->rate ? n / seconds : n;
+}
+
+static bool statistic_known(const struct trigger *t, const struct span *s)
+{
+	const bool device = t->kind == TRIGGER_DEVICE;
+	const uint32_t count = device ? s->to->device_stat_count : s->to->xstat_count;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (!isnan(device ? device_grown(t, s, i) : xstat_grown(t, s, i)))
+			return true;
+	return false;
+}
+
 bool trigger_known(const struct trigger *t, const struct span *s)
 {
-	for (uint32_t i = 0; t->kind == TRIGGER_XSTAT && i < s->to->xstat_count; i++)
-		if (!isnan(xstat_grown(t, s, i)))
-			return true;
 	if (t->kind > TRIGGER_ERRORS)
-		return t->kind != TRIGGER_XSTAT;
+		return !trigger_is_statistic(t) || statistic_known(t, s);
 	for (uint32_t i = 0; i < s->to->port_count && i < s->from->port_count; i++) {
 		struct driver_counts d;
 
@@ -404,6 +442,25 @@ static bool check_xstats(const struct trigger *t, const struct span *s, struct e
 	return met;
 }
 
+static bool check_devices(const struct trigger *t, const struct span *s, struct event *e)
+{
+	bool met = false;
+
+	for (uint32_t i = 0; i < s->to->device_stat_count; i++) {
+		const struct ringtap_device_stat *d = ringtap_snapshot_device_stat(s->to, i);
+		double n = device_grown(t, s, i);
+		char place[TRIGGER_PLACE];
+
+		if (!(n > t->threshold) || (met && n <= e->value))
+			continue;
+		met = true;
+		whole(e, s, n, trigger_place(d, place));
+		e->from_ns = ringtap_snapshot_device_stat(s->from, i)->read_ns;
+		e->to_ns = d->read_ns;
+	}
+	return met;
+}
+
 bool trigger_check(const struct trigger *t, const struct span *s, struct event *e)
 {
 	switch (t->kind) {
@@ -422,6 +479,7 @@ bool trigger_check(const struct trigger *t, const struct span *s, struct event *
 	case TRIGGER_POOL: return check_pools(t, s, e);
 	case TRIGGER_RING: return check_rings(t, s, e);
 	case TRIGGER_XSTAT: return check_xstats(t, s, e);
+	case TRIGGER_DEVICE: return check_devices(t, s, e);
 	default: return false;
 	}
 }

@@ -28,6 +28,7 @@ enum trigger_kind {
 	TRIGGER_POOL,
 	TRIGGER_RING,
 	TRIGGER_XSTAT,
+	TRIGGER_DEVICE,
 	TRIGGER_DOCTOR, /* this and those below do not compare two snapshots */
 	TRIGGER_PACKET,
 	TRIGGER_USDT,
@@ -36,7 +37,9 @@ enum trigger_kind {
 };
 #define TRIGGER_NAMES                                                                                \
 	"missed|no-mbuf|refused|errors|latency|p50|p90|p99|p999|gap|idle-gap|burst|pool|ring|xstat|" \
-	"doctor|packet|usdt|exit"
+	"device|doctor|packet|usdt|exit"
+
+#define TRIGGER_OBJECT (2 * RINGTAP_NAME_LEN)
 
 struct trigger {
 	const char *text; /* as given; it lives as long as argv */
@@ -44,7 +47,8 @@ struct trigger {
 	enum trigger_kind kind;
 	double threshold; /* packets, ns, or objects; percent or packets/s if so */
 	bool rate, percent;
-	char object[RINGTAP_NAME_LEN]; /* name of the ring ("": any) or xstat */
+	/* Name of the ring ("": any), of the xstat, or of a device and its statistic. */
+	char object[TRIGGER_OBJECT];
 	uint64_t over_ns;       /* the interval that it is compared over; 0: between two readings */
 	int verdict;            /* enum verdict_id of TRIGGER_DOCTOR, -1: any fault */
 	struct filter filter;   /* TRIGGER_PACKET: for Ethernet */
@@ -65,7 +69,7 @@ struct sighting {
 struct event {
 	uint64_t from_ns, to_ns; /* since the epoch: some time between them */
 	double value;
-	char where[96];         /* port, thread, pool, ring, verdict; "": the application */
+	char where[96];         /* port, thread, pool, ring, device, verdict; "": the application */
 	struct sighting packet; /* for TRIGGER_PACKET; its port is where */
 	char comment[REQUEST_COMMENT_MAX]; /* for TRIGGER_COMMAND; "": none */
 };
@@ -90,8 +94,18 @@ bool trigger_known(const struct trigger *t, const struct span *s);
 bool trigger_check_doctor(const struct trigger *t, const struct diagnosis *d, struct event *e);
 /* True: nothing in the application can meet it yet: it has no mempool whose level is known. */
 bool trigger_blind(const struct trigger *t, const struct ringtap_snapshot *s);
-/* Whether it covers the ring or xstat of this name. */
+/* Whether it covers the ring, xstat or device and statistic of this name. */
 bool trigger_names(const struct trigger *t, const char *name);
+/* "dma0 submitted": what conditions call a statistic of a device, or of any part of it. */
+char *trigger_device(const struct ringtap_device_stat *d, char buf[TRIGGER_OBJECT]);
+/* "dma0, channel 2". Printable. */
+#define TRIGGER_PLACE (RINGTAP_NAME_LEN + 24)
+char *trigger_place(const struct ringtap_device_stat *d, char buf[TRIGGER_PLACE]);
+/* An xstat or a statistic of a device: a counter of whatever it has. */
+static inline bool trigger_is_statistic(const struct trigger *t)
+{
+	return t->kind == TRIGGER_XSTAT || t->kind == TRIGGER_DEVICE;
+}
 /* Only the change of a level counts; other conditions are met again and again. */
 bool trigger_is_level(const struct trigger *t);
 /* "12 packets", "61.2 us": a value of this trigger. */

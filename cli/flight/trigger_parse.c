@@ -28,13 +28,13 @@ static int unknown(const char *text, const char *names, const char *word, size_t
 
 static bool is_counter(enum trigger_kind k)
 {
-	return k <= TRIGGER_ERRORS || k == TRIGGER_XSTAT;
+	return k <= TRIGGER_ERRORS || k == TRIGGER_XSTAT || k == TRIGGER_DEVICE;
 }
 
 /* Counters that are compared between two snapshots, and not kept as single cases. */
 static bool has_interval(enum trigger_kind k)
 {
-	return k <= TRIGGER_P999 || k == TRIGGER_XSTAT;
+	return k <= TRIGGER_P999 || k == TRIGGER_XSTAT || k == TRIGGER_DEVICE;
 }
 
 /* A number of packets or objects, "/s" behind counters and "%" behind levels. */
@@ -54,7 +54,7 @@ static int parse_level(struct trigger *t, const char *text)
 	if (parse_count(number, &n) || (text[len] && !t->rate && !t->percent))
 		return -EINVAL;
 	/* Bytes of a port are more than packets. */
-	if (n > UINT32_MAX && t->kind != TRIGGER_XSTAT)
+	if (n > UINT32_MAX && !trigger_is_statistic(t))
 		return -EINVAL;
 	t->threshold = (double)n;
 	return 0;
@@ -79,7 +79,7 @@ static int parse_limit(struct trigger *t, const char *text)
 	uint64_t ns;
 	int ret;
 
-	if (!*text && is_counter(t->kind) && t->kind != TRIGGER_XSTAT)
+	if (!*text && is_counter(t->kind) && !trigger_is_statistic(t))
 		return 0;
 	if (*text != sign)
 		return refuse(t->text, sign == '<' ? "give a level, as in 'pool < 10%'"
@@ -133,20 +133,34 @@ static int parse_threshold(struct trigger *t, const char *text)
 	return ret ? ret : parse_limit(t, copy);
 }
 
+/* NULL: nothing is missing from "NAME > 80%", with len bytes of a name. */
+static const char *missing(const struct trigger *t, const char *text, const char *sign, size_t len)
+{
+	const bool whole = sign && *text != ':' && (len || t->kind == TRIGGER_RING);
+
+	if (t->kind == TRIGGER_DEVICE)
+		return whole && memchr(text, ' ', len)
+			       ? NULL
+			       : "give a device, its statistic and a threshold, as in 'device "
+				 "NAME STATISTIC > 10/s'";
+	if (whole)
+		return NULL;
+	return t->kind == TRIGGER_XSTAT ? "give a name and a threshold, as in 'xstat NAME > 10/s'"
+					: "give a level, as in 'ring NAME > 80%' or 'ring > 80%'";
+}
+
 /* "NAME > 80%", "NAME > 10/s": names may have blanks and signs. */
 static int parse_object(struct trigger *t, const char *text)
 {
+	const size_t room = t->kind == TRIGGER_DEVICE ? sizeof(t->object) : RINGTAP_NAME_LEN;
 	const char *sign = strrchr(text, '>');
 	size_t len = sign ? (size_t)(sign - text) : 0;
 
-	if (!sign || *text == ':' || (t->kind == TRIGGER_XSTAT && sign == text))
-		return refuse(
-			t->text, t->kind == TRIGGER_XSTAT
-					 ? "give a name and a threshold, as in 'xstat NAME > 10/s'"
-					 : "give a level, as in 'ring NAME > 80%' or 'ring > 80%'");
 	while (len && text[len - 1] == ' ')
 		len--;
-	if (len >= sizeof(t->object))
+	if (missing(t, text, sign, len))
+		return refuse(t->text, missing(t, text, sign, len));
+	if (len >= room)
 		return refuse(t->text, "the name is too long");
 	memcpy(t->object, text, len);
 	t->object[len] = '\0';
@@ -245,7 +259,8 @@ int trigger_parse(struct trigger *t, const char *text)
 	rest += strspn(rest, " ");
 	switch (t->kind) {
 	case TRIGGER_RING:
-	case TRIGGER_XSTAT: return parse_object(t, rest);
+	case TRIGGER_XSTAT:
+	case TRIGGER_DEVICE: return parse_object(t, rest);
 	case TRIGGER_DOCTOR: return parse_verdict(t, rest);
 	case TRIGGER_PACKET: return parse_packet(t, rest);
 	case TRIGGER_USDT: return parse_usdt(t, rest);

@@ -41,6 +41,11 @@ static const char *const *next_steps(enum trigger_kind kind)
 		"Compare the panels before the event: a burst (more packets), or a thread that did "
 		"not poll (a gap)?",
 		NULL};
+	static const char *const device[] = {FLIGHT_METRICS
+		" has the statistics of all devices for each second.",
+		"Compare the panels before the event: a burst (more packets), or a thread that did "
+		"not poll (a gap)?",
+		NULL};
 	static const char *const refused[] = {
 		"Look at the link and the peer of the port: " FLIGHT_METRICS
 		" has its counters and its link for each second.",
@@ -82,6 +87,7 @@ static const char *const *next_steps(enum trigger_kind kind)
 	case TRIGGER_POOL: return pool;
 	case TRIGGER_RING: return ring;
 	case TRIGGER_XSTAT: return xstat;
+	case TRIGGER_DEVICE: return device;
 	case TRIGGER_REFUSED:
 	case TRIGGER_ERRORS: return refused;
 	case TRIGGER_GAP:
@@ -276,7 +282,7 @@ json_t *incident_view(
 		view_latency(&v, i, first, last);
 		view_pools(&v, i, first, last);
 		view_rings(&v, i, first, last);
-		view_xstat(&v, i, first, last);
+		view_statistic(&v, i, first, last);
 	}
 	add_counted(&v, i);
 	passages_view(i, first < last ? i->f->history[last] : NULL, &v, &bars);

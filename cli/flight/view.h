@@ -31,6 +31,6 @@ void view_ports(struct view *v, const struct incident *i, unsigned first, unsign
 void view_latency(struct view *v, const struct incident *i, unsigned first, unsigned last);
 void view_pools(struct view *v, const struct incident *i, unsigned first, unsigned last);
 void view_rings(struct view *v, const struct incident *i, unsigned first, unsigned last);
-void view_xstat(struct view *v, const struct incident *i, unsigned first, unsigned last);
+void view_statistic(struct view *v, const struct incident *i, unsigned first, unsigned last);
 
 #endif

@@ -323,41 +323,65 @@ void view_rings(struct view *v, const struct incident *i, unsigned first, unsign
 		view_limit(panel, i->trigger->text, i->trigger->threshold / 100);
 }
 
-/* ---- the extended statistic of the condition */
+/* ---- the extended statistic of the condition, or that of a device */
 
-static double xstat_rate(const struct incident *i, unsigned n, uint32_t k)
+/* Whether the condition covers statistic k, and where that is: its port, or its part of a device.
+ */
+static bool covers(const struct trigger *t, const struct ringtap_snapshot *end, uint32_t k,
+	char place[TRIGGER_PLACE])
+{
+	const struct ringtap_xstat_stats *x;
+	char name[TRIGGER_OBJECT];
+
+	if (t->kind == TRIGGER_DEVICE) {
+		const struct ringtap_device_stat *d = ringtap_snapshot_device_stat(end, k);
+
+		trigger_place(d, place);
+		return trigger_names(t, trigger_device(d, name));
+	}
+	x = ringtap_snapshot_xstat(end, k);
+	if (x->port == RINGTAP_NO_INDEX || !trigger_names(t, x->name))
+		return false;
+	printable(place, TRIGGER_PLACE, ringtap_snapshot_port(end, x->port)->name);
+	return true;
+}
+
+static double statistic_rate(const struct incident *i, unsigned n, uint32_t k)
 {
 	const struct span s = history_span(i->f, n, n + 1);
 	double seconds, grown = NAN;
 
-	if (k < s.to->xstat_count && !ringtap_snapshot_xstat(s.to, k)->gone)
+	if (i->trigger->kind == TRIGGER_DEVICE) {
+		if (k < s.to->device_stat_count && !ringtap_snapshot_device_stat(s.to, k)->gone)
+			grown = rates_device(&s, k, &seconds);
+	} else if (k < s.to->xstat_count && !ringtap_snapshot_xstat(s.to, k)->gone) {
 		grown = rates_xstat(&s, k, &seconds);
+	}
 	return isnan(grown) ? NAN : grown / seconds;
 }
 
-void view_xstat(struct view *v, const struct incident *i, unsigned first, unsigned last)
+void view_statistic(struct view *v, const struct incident *i, unsigned first, unsigned last)
 {
 	const struct ringtap_snapshot *end = i->f->history[last];
 	const struct trigger *t = i->trigger;
+	const bool device = t->kind == TRIGGER_DEVICE;
+	const uint32_t count = device ? end->device_stat_count : end->xstat_count;
+	char title[TRIGGER_OBJECT + 16], place[TRIGGER_PLACE];
 	json_t *panel = NULL;
 	unsigned c = 0;
 
-	for (uint32_t k = 0; t->kind == TRIGGER_XSTAT && k < end->xstat_count && c < CURVES; k++) {
-		const struct ringtap_xstat_stats *x = ringtap_snapshot_xstat(end, k);
-		char title[RINGTAP_NAME_LEN + 16], name[RINGTAP_NAME_LEN];
+	snprintf(title, sizeof(title), "%s%s", t->object, device ? "" : ", by port");
+	for (uint32_t k = 0; trigger_is_statistic(t) && k < count && c < CURVES; k++) {
 		json_t *values;
 
-		if (x->port == RINGTAP_NO_INDEX || !trigger_names(t, x->name))
+		if (!covers(t, end, k, place))
 			continue;
-		snprintf(title, sizeof(title), "%s, by port", x->name);
 		if (!panel)
-			panel = seconds_panel(
-				v, i, first, last, drivers_read_ns, "xstat", title, "/s");
-		values = view_series(panel,
-			printable(name, sizeof(name), ringtap_snapshot_port(end, x->port)->name),
-			c++);
+			panel = seconds_panel(v, i, first, last, drivers_read_ns,
+				device ? "device" : "xstat", title, "/s");
+		values = view_series(panel, place, c++);
 		for (unsigned n = first; n < last; n++)
-			view_append(values, xstat_rate(i, n, k));
+			view_append(values, statistic_rate(i, n, k));
 	}
 	if (!panel)
 		return;

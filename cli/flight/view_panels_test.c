@@ -166,6 +166,32 @@ static void the_xstat_of_a_condition(void **state)
 		50, 1e-9);
 }
 
+static struct ringtap_device_stat devices[SECONDS + 1][1];
+
+static void the_statistic_of_a_device(void **state)
+{
+	for (unsigned i = 0; i <= SECONDS; i++) {
+		devices[i][0] = (struct ringtap_device_stat){.device = "dma0",
+			.name = "errors",
+			.part = RINGTAP_PART_CHANNEL,
+			.number = 1,
+			.value = 10 * i,
+			.read_ns = ringtap_snapshot_port(f.history[i], 1)->read_ns};
+		f.history[i]->device_stat_count = 1;
+		f.history[i]->device_stats =
+			(struct ringtap_array){devices[i], sizeof(devices[i][0])};
+	}
+	trigger = (struct trigger){.text = "device dma0 errors > 5", .kind = TRIGGER_DEVICE};
+	strcpy(trigger.object, "dma0 errors");
+	make();
+	assert_string_equal(text(panel("device"), "title"), "dma0 errors");
+	assert_string_equal(
+		text(json_array_get(json_object_get(panel("device"), "series"), 0), "name"),
+		"dma0, channel 1");
+	assert_float_equal(json_number_value(json_array_get(values_of("device", 0), 1)), 10, 1e-6);
+	assert_null(json_object_get(panel("device"), "limit")); /* it is a number, not a rate */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +203,7 @@ int main(void)
 		CASE(the_free_buffers_of_a_pool),
 		CASE(the_fullest_sample_of_a_ring),
 		CASE(the_xstat_of_a_condition),
+		CASE(the_statistic_of_a_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
