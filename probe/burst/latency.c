@@ -46,6 +46,7 @@ static void stamp_all(struct rte_mbuf **pkts, unsigned n, uint64_t stamp)
 	const uint64_t flag = rt_load(&rt_stat_mode.latency_flag);
 	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
 
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];
 
@@ -274,6 +275,7 @@ static inline __attribute__((always_inline)) unsigned follow(struct rte_mbuf **p
 	const uint64_t mask = RTE_MBUF_F_INDIRECT | flag;
 	struct rte_mbuf **p = pkts, **end = pkts + n;
 
+#pragma GCC unroll 2
 	for (; p < end; p++) {
 		struct rte_mbuf *m = *p;
 		uint64_t place = rt_stamp_place(m);
