@@ -126,6 +126,36 @@ static void direct_is_used_on_disks(void **state)
 	}
 }
 
+/* Mappings of size bytes that are not copied by fork(). */
+static unsigned unforked_mappings(size_t size)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	char line[256];
+	size_t from, to, found = 0;
+	unsigned n = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%zx-%zx ", &from, &to) == 2)
+			found = to - from;
+		n += found == size && !strncmp(line, "VmFlags:", 8) && strstr(line, " dc");
+	}
+	fclose(f);
+	return n;
+}
+
+/* A fork while it writes would leave small pages instead of huge ones. */
+static void buffers_are_not_copied_by_fork(void **state)
+{
+	const struct sink_options o = {0};
+	struct sink *s = open_sink("d", &o);
+	const bool direct = !strcmp(sink_kind(s), "io_uring");
+	uint64_t bytes, packets;
+
+	assert_int_equal(unforked_mappings(16 << 20), direct);
+	assert_int_equal(sink_close(s, &bytes, &packets), 0);
+}
+
 static void flushed_bytes_can_be_read_at_once(void **state)
 {
 	const struct sink_options o = {0};
@@ -418,6 +448,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_hold_what_was_written),
 		cmocka_unit_test(direct_is_used_on_disks),
+		cmocka_unit_test(buffers_are_not_copied_by_fork),
 		cmocka_unit_test(flushed_bytes_can_be_read_at_once),
 		cmocka_unit_test(file_that_ends_early_has_whole_blocks),
 		cmocka_unit_test(opaque_files_end_with_a_whole_call),
