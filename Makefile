@@ -52,7 +52,7 @@ matrix-here: all
 # DPDK_GIT names a repository of DPDK with its tags; BUILDS="26.07 many" builds some. An hour, the first time.
 DPDK_GIT ?=
 DPDK_BUILDS ?= $(BUILD)/dpdk-builds
-BUILDS ?= 21.11.9 21.11-static 23.11.4 23.11-static 26.07 many few iova-va
+BUILDS ?= 21.11.9 21.11-static 23.11.4 23.11-static 26.07 many few iova-va history
 builds: probes
 	devtools/deps.sh build test builds
 	devtools/dpdk-builds.sh "$(DPDK_GIT)" $(DPDK_BUILDS) $(BUILDS)

@@ -40,13 +40,14 @@ build() { # build NAME TAG MESON_ARGS...
 	rm -rf "$src"
 }
 
-[ $# -gt 0 ] || set -- 21.11.9 21.11-static 23.11.4 23.11-static 26.07 many few iova-va
+[ $# -gt 0 ] || set -- 21.11.9 21.11-static 23.11.4 23.11-static 26.07 many few iova-va history
 for name in "$@"; do
 	echo "==== DPDK: $name"
 	case $name in
 	many) build many v22.11.11 -Dmax_ethports=1024 -Dmax_lcores=512 ;;
 	few) build few v22.11.11 -Dmax_ethports=8 -Dmax_lcores=16 ;;
 	iova-va) build iova-va v22.11.11 -Denable_iova_as_pa=false ;;
+	history) build history v25.11.2 -Dc_args=-DRTE_MBUF_HISTORY_DEBUG ;; # notes operations on mbufs
 	21.11-static) build "$name" v21.11.9 -Ddefault_library=static ;;
 	23.11-static) build "$name" v23.11.4 -Ddefault_library=static ;;
 	# The distributions that have these link with libraries; the end of 21.11 is noticed in calls of them.

@@ -4,13 +4,16 @@ RINGTAP_DPDK_BUILDS names the folder of the installations, which devtools/dpdk-b
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from harness import dpdk
 from harness.attach import attach
 from harness.documents import only
+from harness.known import Measuring
 from harness.paths import RINGTAP
 from harness.proc import check, run, until
 from harness.ringtap import FAILED, OK, Recorder, listing, sessions
@@ -32,14 +35,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not FOLDER.is_dir(), reason="
 
 
 @pytest.fixture
-def pmd(closing, plugin):
-    def start(name, ports=2, probe=plugin):
-        """A testpmd of this build that forwards."""
+def idle(closing, plugin):
+    def make(name, vdevs, probe=plugin, **options):
+        """A testpmd of this build that does not forward yet."""
         at = FOLDER / name
         inside = SimpleNamespace(prefix=["env", f"PATH={at}/bin:{os.environ['PATH']}", f"LD_LIBRARY_PATH={at}/lib"])
-        app = closing(
-            Testpmd([f"net_null{i}" for i in range(ports)], probe, namespace=inside, mbufs=MBUFS, memory_mb=512)
-        )
+        return closing(Testpmd(vdevs, probe, namespace=inside, mbufs=MBUFS, memory_mb=512, **options))
+
+    return make
+
+
+@pytest.fixture
+def pmd(idle):
+    def start(name, ports=2, **options):
+        """One that forwards."""
+        app = idle(name, [f"net_null{i}" for i in range(ports)], **options)
         app.start()
         return app
 
@@ -130,3 +140,93 @@ def test_refused(name, pmd, tmp_path):
     assert done.returncode == FAILED and REFUSED[name] in done.stderr and done.stderr.count("\n") == 1
     assert REFUSED[name] in next(a for a in listing() if a["name"] == app.prefix)["error"]
     assert ends(app, "quit") == 0
+
+
+noted = pytest.mark.skipif("history" not in SERVED, reason="not built: history")
+
+
+def names_of(word):
+    """Names of operations by the header of this DPDK, the oldest first, as ringtap writes them."""
+    header = (FOLDER / "history" / "include" / "rte_mbuf_history.h").read_text()
+    names = {int(n): name for name, n in re.findall(r"RTE_MBUF_HISTORY_OP_(\w+)\s*=\s*(\d+)", header)}
+    ops = [int(digit, 16) for digit in word.lstrip("0")]
+    return [names[op].replace("_", " ").lower() for op in ops]
+
+
+@noted
+def test_held_packets_have_the_history_of_their_mbufs(idle, closing):
+    """A mode of testpmd keeps packets in a ring, which it forgets when it stops; DPDK itself prints their histories."""
+    app = idle("history", ["net_null0", "net_null1"], args=["--forward-mode=noisy", "--noisy-tx-sw-buffer-size=512"])
+    held = closing(Measuring("held", app, "--json", "--older", "0.5s", "--interval", "0.2s"))
+    text = closing(Measuring("held", app, "--older", "0.5s", "--interval", "0.2s", "--duration", "1h"))
+
+    def newest():
+        lines = [line for line in held.proc.output.splitlines() if line.startswith("{") and line.endswith("}")]
+        return only(json.loads(lines[-1])) if lines else {"open": 0, "older": 0}
+
+    def example():
+        """Once all that the application has left are known to be held."""
+        report = newest()
+        kinds = report["older_packets"]["protocols"] if 0 < report["older"] == report["open"] else []
+        return kinds and kinds[0]["example"]["history"] and kinds[0]["example"]
+
+    app.start()
+    until(lambda: newest()["open"], what="packets are received")
+    app.stop()
+    found = until(example, what="the packets are old")
+    tables = text.finish(signal.SIGINT)
+    held.finish(signal.SIGINT)
+    shown = app.cmd(f"dump mbuf history {found['mbuf']}")
+    (word,) = re.findall(rf"mbuf {found['mbuf']}: ([0-9a-f]{{16}})", shown)
+    assert [name.lower() for name in found["history"]] == names_of(word)
+    assert found["history"][-2:] == ["lib alloc", "Rx"]
+    assert re.search(r"0x[0-9a-f]+ .*lib alloc, Rx", tables.replace("\n", " ")), tables
+    pool = app.cmd("dump mbuf pool history mb_pool_0")
+    words = re.findall(r"mbuf 0x[0-9a-f]+: ([0-9a-f]{16})", pool)
+    assert sum(names_of(w)[-1] == "rx" for w in words) == newest()["open"]
+
+
+@noted
+def test_an_application_without_histories_has_none(pmd, closing):
+    name = next(name for name in SERVED if name != "history")
+    app = pmd(name)
+    report = only(document("held", "--json", "--once", "--older", "1us", app.prefix))
+    kinds = report["older_packets"]["protocols"]
+    assert kinds and all(kind["example"]["history"] is None for kind in kinds)
+
+
+@pytest.mark.parametrize("name", [name for name in SERVED if not name.startswith(("21.", "22.", "many", "few"))])
+def test_usage_of_lcores(name, idle):
+    """Cycles that DPDK's telemetry has before and after cover all that are counted in between."""
+    app = idle(
+        name,
+        ["net_null0", "net_ring0"],
+        lcores="0@0,1@0,2@1",
+        args=["--record-core-cycles", "--nb-cores=2", "--port-topology=loop"],
+    )
+    app.start()
+
+    def usage():
+        it = next(iter(dpdk.telemetry(app.prefix, "/eal/lcore/usage").values()))
+        cycles = zip(it["total_cycles"], it["busy_cycles"], strict=True)
+        return dict(zip(it["lcore_ids"], cycles, strict=True))
+
+    def measured():
+        """Cycles of one interval by ringtap and by DPDK, once the probe has read them twice in it."""
+        before = usage()
+        report = only(document("top", "--json", "--once", "--interval", "1s", "--collectors", "busy", app.prefix))
+        grown = {lcore: [b - a for a, b in zip(before[lcore], now, strict=True)] for lcore, now in usage().items()}
+        return all(row["busy_share"] is not None for row in report["lcores"]) and (report, grown)
+
+    report, grown = until(measured, what="cycles of lcores are read")
+    lcores = {row["lcore"]: row for row in report["lcores"]}
+    assert set(lcores) == set(grown) == {1, 2}
+    for lcore, (total, busy) in grown.items():
+        row = lcores[lcore]
+        assert 0 < row["total_cycles"] <= total and row["busy_cycles"] <= busy, (row, grown)
+        assert abs(row["busy_share"] - busy / total) < 0.1, (row, grown)
+    assert lcores[2]["busy_share"] == 0 < lcores[1]["busy_share"] <= 1
+    threads = {row["lcore"]: row["lcore_busy_share"] for row in report["threads"] if row["lcore"] in lcores}
+    assert threads == {lcore: row["busy_share"] for lcore, row in lcores.items()}
+    table = check([RINGTAP, "top", "--once", "--view", "threads", "--collectors", "busy", app.prefix])
+    assert "USAGE" in table, table
