@@ -6,10 +6,12 @@ import json
 
 import pytest
 from harness import dpdk
+from harness.flight import Flight
 from harness.ovs import Guest
 from harness.paths import BUILD, RINGTAP, private_folder
 from harness.play import Play
 from harness.proc import Proc, check, until
+from harness.view import document_of
 
 pytestmark = pytest.mark.nightly
 
@@ -119,3 +121,18 @@ def test_a_dma_device(plugin, closing):
     }
     assert truth["submitted"] >= 300
     assert {(d["kind"], d["device"], d["part"]) for d in shown} == {("dmadev", "dma_skeleton0", "channel 0")}
+
+
+def test_what_a_device_counts_makes_an_incident(plugin, closing, tmp_path):
+    """Also where no packet passes a port; the page has the statistic."""
+    args = ["--ptest", *CRYPTO, "--devtype", "crypto_null"]
+    app = closing(Stock(plugin, "dpdk-test-crypto-perf", "crypto_null0", *args, eal=["--vdev", "net_null0"]))
+    until(lambda: counting(app.ask("/cryptodev/stats,0"), "enqueued_count"), what="the device works")
+    condition = "device crypto_null0 enqueued_count > 10/s"
+    flight = closing(Flight(app, tmp_path / "kept", "--before", "2s", "--after", "100ms", "--on", condition))
+    (incident,) = flight.incidents(1)[:1]
+    document = document_of(incident.folder / "index.html")
+    assert {f["name"]: f["value"] for f in document["facts"]}["condition"] == condition
+    (panel,) = [p for p in document["panels"] if "enqueued_count" in p["title"] or p.get("id") == "xstat"]
+    assert max(v for s in panel["series"] for v in s["values"] if v is not None) > 10
+    flight.finish()
