@@ -99,17 +99,17 @@ static const struct track *track_of(const struct timeline_page *p, uint32_t numb
 /* Tracks of a thread have its name before theirs. */
 void timeline_page_track(struct timeline_page *p, uint32_t number, const struct perfetto_place *at)
 {
-	const struct track *parent =
-		track_of(p, at->parent && at->kind == PERFETTO_SLICES ? at->parent->number : 0);
-	bool of_thread = parent && parent->kind != PERFETTO_PROCESS;
+	const struct track *parent;
 	struct track *t = rt_array_add(p->tracks, p->track_count);
 	char name[2 * PERFETTO_TEXT + 2];
 
 	if (!t)
 		return;
-	parent = track_of(p, of_thread ? at->parent->number : 0); /* it may have moved */
-	snprintf(name, sizeof(name), "%s%s%s", parent && parent->name ? parent->name : "",
-		parent ? ", " : "", at->name);
+	parent = track_of(p, at->parent && at->kind == PERFETTO_SLICES ? at->parent->number : 0);
+	if (parent && parent->name && parent->kind != PERFETTO_PROCESS)
+		snprintf(name, sizeof(name), "%s, %s", parent->name, at->name);
+	else
+		snprintf(name, sizeof(name), "%s", at->name);
 	t->kind = at->kind;
 	t->group = at->group;
 	t->name = strdup(name);

@@ -5,8 +5,8 @@
  *
  * Not all that bears the flag has been received: rte_pktmbuf_clone() and rte_pktmbuf_copy() take
  * flag and field along, and flags outlive a monitor. Hence the address of the mbuf and the number
- * of the monitoring in the field (stamp.h). And no time stamp is older than the switching on. The
- * port is in the field because m->port is what the first driver has set (net_ring).
+ * of the monitor in the field (stamp.h), and no time stamp is older than the monitor. The port is
+ * in the field because m->port is what the first driver has set (net_ring).
  *
  * Applications that reset ol_flags (testpmd: mac, macswap, csum, icmpecho, 5tswap) reset the flag
  * with it. A packet without the flag is *inferred* to have been received if its time stamp is
