@@ -143,8 +143,9 @@ class Ovs:
             f"options:dpdk-devargs={devargs}",
             *settings,
         )
-        error = self.vsctl("get", "Interface", name, "error").strip()
-        assert error == "[]", f"port {name}: {error}" + self._state()
+        # A bridge without a datapath takes ports, without an error, and gives them no number.
+        number, error = self.vsctl("get", "Interface", name, "ofport", "error").split(maxsplit=1)
+        assert error.strip() == "[]" and int(number) > 0, f"port {name}: {number} {error}" + self._state()
 
     def add_vhost(self, name):
         """A vhost-user port, the client of a guest. Returns the path of the guest's socket."""
