@@ -15,7 +15,9 @@ struct attempt {
 	pid_t pid; /* a process of the network namespace */
 	const char *name;
 	int timeout_ms;
+	bool only_peer; /* nothing is to be received */
 	struct ucred peer;
+	uid_t as; /* the user that cannot connect, or 0 */
 };
 
 static bool split(const char *address, pid_t *pid, const char **name)
@@ -82,24 +84,22 @@ static int connect_here(struct attempt *a)
 static int connect_there(void *arg)
 {
 	struct attempt *a = arg;
-	int ret = enter_net_of(a->pid), fd, again;
+	int ret = enter_net_of(a->pid), fd;
 
 	if (ret)
 		return ret;
 	fd = connect_here(a);
-	if (fd < 0 || !a->peer.uid || !rt_is_nobody_there(a->peer.pid) ||
-		rt_become_user(a->peer.uid))
-		return fd;
-	again = connect_here(a);
-	if (again < 0)
+	if (fd < 0 || a->only_peer || !a->peer.uid || !rt_is_nobody_there(a->peer.pid))
 		return fd;
 	close(fd);
-	return again;
+	a->as = a->peer.uid;
+	ret = rt_become_user(a->as);
+	return ret ? ret : connect_here(a);
 }
 
 int rt_abstract_peer(pid_t in_net_of, const char *name, struct ucred *peer)
 {
-	struct attempt a = {.pid = in_net_of, .name = name};
+	struct attempt a = {.pid = in_net_of, .name = name, .only_peer = true};
 	int fd = rt_in_thread(connect_there, &a);
 
 	*peer = a.peer;
@@ -118,6 +118,8 @@ int rt_abstract_connect(const char *address, int timeout_ms, char *err, size_t e
 	if (!split(address, &a.pid, &a.name))
 		return -EINVAL;
 	fd = rt_in_thread(connect_there, &a);
+	if (fd < 0 && fd != -EAGAIN && a.as)
+		rt_as_user_failed(a.as, fd, err, errlen);
 	if (fd < 0 || (a.peer.pid == a.pid && (!geteuid() || a.peer.uid == geteuid())))
 		return fd;
 	close(fd);

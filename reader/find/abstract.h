@@ -18,7 +18,7 @@
 bool rt_is_abstract(const char *address);
 
 /* Connects to the application. The descriptor or -errno; -EPERM: its user or process is not the one
- * expected, the reason is in err. */
+ * expected, the reason is in err, as it is if its user in another user namespace cannot connect. */
 int rt_abstract_connect(const char *address, int timeout_ms, char *err, size_t errlen);
 
 /* The process that listens on a name, such as "@ringtap.sock/rte/1", in the network namespace of a

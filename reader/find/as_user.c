@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -54,6 +55,11 @@ int rt_in_thread(int (*call)(void *arg), void *arg)
 int rt_become_user(uid_t uid)
 {
 	return syscall(SYS_setresuid, -1, uid, -1) ? -errno : 0;
+}
+
+void rt_as_user_failed(uid_t uid, int error, char *err, size_t errlen)
+{
+	snprintf(err, errlen, "cannot connect as its user %u: %s", (unsigned)uid, strerror(-error));
 }
 
 bool rt_is_nobody_there(pid_t pid)

@@ -224,18 +224,19 @@ static int connect_as_peer(void *arg)
 	return ret ? ret : connect_to(a);
 }
 
-/* A probe accepts root and its own user. For one in another user namespace root is neither. */
-static int connect_again(struct attempt *a, int fd)
+/* A probe accepts root and its own user. For one in another user namespace root is neither: it
+ * would refuse the first connection. */
+static int connect_again(struct attempt *a, int fd, char *err, size_t errlen)
 {
-	int again;
+	uid_t uid = a->peer.uid;
 
-	if (!a->peer.uid || !rt_is_nobody_there(a->peer.pid))
-		return fd;
-	again = rt_in_thread(connect_as_peer, a);
-	if (again < 0)
+	if (!uid || !rt_is_nobody_there(a->peer.pid))
 		return fd;
 	close(fd);
-	return again;
+	fd = rt_in_thread(connect_as_peer, a);
+	if (fd < 0 && fd != -EAGAIN)
+		rt_as_user_failed(uid, fd, err, errlen);
+	return fd;
 }
 
 int rt_folder_bound(const struct rt_folder *f, const char *name, struct stat *st)
@@ -287,7 +288,7 @@ int rt_folder_connect(
 	}
 	/* DPDK's telemetry accepts every user. */
 	if (fd >= 0 && rt_socket_instance(name, RT_TELEMETRY_SOCKET) < 0)
-		fd = connect_again(&a, fd);
+		fd = connect_again(&a, fd, err, errlen);
 	close(a.at);
 	return fd;
 }

@@ -27,7 +27,8 @@ int rt_address_open(
 
 /* Connects to the Unix SOCK_SEQPACKET socket of this name in the folder, waiting up to timeout_ms
  * while its backlog is full. The descriptor; -EAGAIN: the backlog stayed full; -EPERM: the socket
- * or its listener does not belong to the folder's owner, see err; -errno. */
+ * or its listener does not belong to the folder's owner, see err; -errno, with a reason in err if a
+ * probe in another user namespace cannot be connected to as its user. */
 int rt_folder_connect(
 	const struct rt_folder *f, const char *name, int timeout_ms, char *err, size_t errlen);
 

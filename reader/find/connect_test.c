@@ -2,6 +2,7 @@
 /* Which sockets are trusted. Needs root, for listeners of several users; most tests are skipped
  * otherwise. */
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -71,7 +73,22 @@ static void make_folder(const char *name, uid_t owner, mode_t mode)
 struct listener {
 	pid_t pid;
 	int heard; /* bytes that it has received when its peer has closed */
+	char path[160];
 };
+
+/* Into a user namespace in which this process's user is the only one. */
+static bool leave_users(uid_t user)
+{
+	FILE *map;
+
+	/* Root owns the files of a process that changed its user. */
+	if (setresuid(user, user, user) || prctl(PR_SET_DUMPABLE, 1) || unshare(CLONE_NEWUSER))
+		return false;
+	map = fopen("/proc/self/uid_map", "w");
+	return map && fprintf(map, "%u %u 1", (unsigned)user, (unsigned)user) > 0 && !fclose(map);
+}
+
+static bool in_namespace; /* listeners have a user namespace */
 
 static void listen_forever(const char *path, uid_t user, int backlog, int ready, int heard)
 {
@@ -82,7 +99,8 @@ static void listen_forever(const char *path, uid_t user, int backlog, int ready,
 
 	memcpy(addr.sun_path, path, strlen(path) + 1);
 	/* A listener's credentials are those at listen(). */
-	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || setresuid(user, user, user) ||
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+		(in_namespace ? !leave_users(user) : setresuid(user, user, user)) ||
 		listen(fd, backlog))
 		_exit(1);
 	if (write(ready, "", 1) != 1)
@@ -104,14 +122,14 @@ static struct listener start(
 {
 	struct listener l;
 	int ready[2], heard[2];
-	char path[160], c;
+	char c;
 
-	assert_in_range(snprintf(path, sizeof(path), "%s/%s", app_dir(app), socket), 1, 107);
+	assert_in_range(snprintf(l.path, sizeof(l.path), "%s/%s", app_dir(app), socket), 1, 107);
 	assert_int_equal(pipe(ready) | pipe(heard), 0);
 	l.pid = fork();
 	if (!l.pid) {
 		close(ready[0]);
-		listen_forever(path, user, backlog, ready[1], heard[1]);
+		listen_forever(l.path, user, backlog, ready[1], heard[1]);
 		_exit(1);
 	}
 	close(ready[1]);
@@ -119,8 +137,8 @@ static struct listener start(
 	l.heard = heard[0];
 	assert_int_equal(read(ready[0], &c, 1), 1);
 	close(ready[0]);
-	assert_int_equal(chown(path, owner, owner), 0);
-	assert_int_equal(chmod(path, 0666), 0);
+	assert_int_equal(chown(l.path, owner, owner), 0);
+	assert_int_equal(chmod(l.path, 0666), 0);
 	return l;
 }
 
@@ -282,6 +300,25 @@ static void test_listener_of_another_user_receives_nothing(void **state)
 		assert_int_equal(read(l.heard, &heard, sizeof(heard)), sizeof(heard));
 		assert_int_equal(heard, 0);
 	}
+	stop(&l);
+}
+
+/* A probe there refuses root: if its user cannot connect either, that is the reason. */
+static void test_why_the_user_of_another_namespace_cannot_connect(void **state)
+{
+	struct listener l;
+	unsigned notes;
+
+	make_folder("elsewhere", ALICE, 0755);
+	in_namespace = true;
+	l = start("elsewhere", RT_SOCKET_NAME, ALICE, ALICE, 8);
+	in_namespace = false;
+	assert_int_equal(try_connect("elsewhere"), 0);
+	assert_int_equal(chmod(l.path, 0), 0); /* which does not hold for root */
+	assert_int_equal(try_connect("elsewhere"), -EACCES);
+	assert_string_equal(why, "cannot connect as its user 4711: Permission denied");
+	assert_int_equal(listed("elsewhere@4711", "elsewhere", &notes), 1);
+	assert_int_equal(notes, 0);
 	stop(&l);
 }
 
@@ -459,6 +496,7 @@ int main(void)
 		cmocka_unit_test(test_users_of_sockets_are_known),
 		cmocka_unit_test(test_socket_of_another_user_is_refused),
 		cmocka_unit_test(test_listener_of_another_user_receives_nothing),
+		cmocka_unit_test(test_why_the_user_of_another_namespace_cannot_connect),
 		cmocka_unit_test(test_telemetry_socket_of_another_user_is_refused),
 		cmocka_unit_test(test_folder_that_others_may_write_to_is_refused),
 		cmocka_unit_test(test_links_of_other_users_are_refused),

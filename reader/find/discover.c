@@ -67,7 +67,7 @@ static void name_socket(char name[RT_SOCKET_NAME_MAX], const char *base, unsigne
 }
 
 /* 1: a process listens there; 0: none does; -EPERM: not trusted. Never waits: a listener with a
- * full backlog counts as one. */
+ * full backlog counts as one, and so does one that cannot be connected to as its user. */
 static int has_probe(struct rt_place *p, unsigned instance, char *err, size_t errlen)
 {
 	char name[RT_SOCKET_NAME_MAX];
@@ -77,8 +77,10 @@ static int has_probe(struct rt_place *p, unsigned instance, char *err, size_t er
 
 	name_socket(name, RT_SOCKET_NAME, instance);
 	fd = rt_folder_connect(&p->folder, name, 0, err, errlen);
+	if (fd == -EPERM && err[0])
+		return fd;
 	if (fd < 0)
-		return fd == -EAGAIN ? 1 : fd == -EPERM && err[0] ? fd : 0;
+		return fd == -EAGAIN || err[0];
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid)
 		p->pid = peer.pid;
 	close(fd);
