@@ -31,7 +31,7 @@ packages() {
 	packages) echo dpkg-dev debhelper dh-python fakeroot lintian debootstrap rpm rpmlint ;;
 	reproducible) echo diffoscope-minimal faketime git ;;
 	lint) echo git clang-format codespell python3 python3-jsonschema python3-venv abigail-tools mandoc ;;
-	ci) echo ccache g++ clang libclang-rt-14-dev ;;
+	ci) echo ccache g++ clang libclang-rt-dev ;;
 	# In a root: devtools/cross.sh. Libraries of arm64, tools of this machine.
 	cross) echo crossbuild-essential-arm64 qemu-user-static ccache $(packages build | tr ' ' '\n' |
 		sed -E 's/^(lib.*|systemtap-sdt)-dev$/&:arm64/; s/^python3-dev$/libpython3-dev:arm64/') ;;

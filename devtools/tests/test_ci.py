@@ -22,3 +22,17 @@ def test_steps_of_the_workflow():
                 assert re.search(rf"^([\w-]+ )*{target}( [\w-]+)*:", (REPO / "Makefile").read_text(), re.MULTILINE), (
                     target
                 )
+
+
+def test_containers_of_the_workflow_are_privileged():
+    jobs = yaml.safe_load((REPO / ".github/workflows/ci.yml").read_text())["jobs"]
+    containers = {name: job["container"] for name, job in jobs.items() if "container" in job}
+    assert set(containers) >= {"build", "steps", "arm64"}
+    assert all("--privileged" in container["options"].split() for container in containers.values()), containers
+
+
+def test_packages_of_the_workflow_exist_in_every_suite():
+    """A package with a release of LLVM in its name exists in one suite."""
+    deps = (REPO / "devtools/deps.sh").read_text()
+    assert re.search(r"^\tci\) .*libclang-rt-dev", deps, re.MULTILINE)
+    assert not re.search(r"(clang|llvm)\S*-\d+", deps)
