@@ -24,7 +24,7 @@ all: $(BUILD)/build.ninja
 
 $(BUILD)/build.ninja:
 	devtools/deps.sh build
-	meson setup $(BUILD) --prefix $(PREFIX) $(MESON_ARGS)
+	meson setup $(BUILD) --prefix "$(PREFIX)" $(MESON_ARGS)
 
 # The probe for the DPDK of other ABIs as well, whose headers are in packaging/dpdk and are unpacked below the build folder.
 # DPDK=/path/libdpdk.pc,... names more.
@@ -253,21 +253,11 @@ install uninstall: set-prefix
 endif
 
 set-prefix: all
-	meson configure $(BUILD) -Dprefix=$(PREFIX)
+	meson configure $(BUILD) -Dprefix="$(PREFIX)"
 	ninja -C $(BUILD)
 
-install: all
-	@case $(PREFIX) in /tmp/* | /var/tmp/* | /dev/shm/*) \
-		echo "make: EAL refuses plugins (-d) below $(PREFIX), where all may write; applications cannot load the probe" >&2 ;; esac
-	DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
-
-# What an install would put there now; of folders only our own.
-uninstall: all
-	@set -e; stage=$$(mktemp -d); trap 'rm -rf "$$stage"' EXIT; \
-	meson install -C $(BUILD) --no-rebuild --quiet --destdir "$$stage"; \
-	(cd "$$stage" && find . ! -type d -print0) | (cd "$(DESTDIR)/" && xargs -0 rm -fv); \
-	(cd "$$stage" && find . -depth -type d -path '*ringtap*' -print0) | \
-		(cd "$(DESTDIR)/" && xargs -0 rmdir 2>/dev/null || true)
+install uninstall: all
+	$(PYTHON) devtools/install.py $@ $(BUILD) "$(DESTDIR)"
 
 # Debian's packages, in build-deb/.
 deb:
