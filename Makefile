@@ -281,8 +281,10 @@ dist: $(BUILD)/build.ninja
 	devtools/dist.sh $(BUILD) build-dist
 
 # An image of containers from them; BASE is a Debian by its digest, or a local image: docs/containers.md.
-BASE ?= docker.io/library/debian:bookworm-slim
-image: dist
+BASE ?=
+image: $(if $(BASE),dist)
+	@[ -n "$(BASE)" ] || { echo "make: cannot make the image: BASE is not given; name a Debian by its digest, or a local image:" \
+		"make image BASE=docker.io/library/debian@sha256:... (docs/containers.md)" >&2; exit 1; }
 	devtools/deps.sh containers
 	podman build -f packaging/container/Containerfile --build-arg BASE=$(BASE) $(IMAGE_ARGS) -t ringtap build-dist
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The manifests and the image: their form as far as it is known without a cluster, and that ringtap takes the arguments."""
 
+import re
+
 import jsonschema
 import yaml
 from harness.paths import REPO, RINGTAP
@@ -125,3 +127,9 @@ def test_base_of_the_image():
     for base, unpinned, good in BASES:
         done = run(["sh", "-c", check], env={"BASE": base, "UNPINNED": unpinned})
         assert (done.returncode == 0) == good and ("UNPINNED=yes" in done.stderr) != good, base
+    # Without a base, nothing is built or installed before this message.
+    done = run(["make", "--no-print-directory", "-C", REPO, "image", "BASE="])
+    assert done.returncode == 2 and done.stdout == "", done
+    assert re.fullmatch(r"make: .*make image BASE=\S+@sha256:.*docs/containers.md.*\nmake: \*\*\* .*\n", done.stderr), (
+        done
+    )
