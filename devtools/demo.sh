@@ -27,14 +27,12 @@ fi
 name=ringtap-demo-$$
 out=${RINGTAP_DEMO_FILE:-ringtap-demo.pcapng}
 packets=1000000
-if [ "$(id -u)" = 0 ]; then
-	runtime=/var/run/dpdk
-else
-	runtime=${XDG_RUNTIME_DIR:-/tmp}/dpdk
-fi
+runtime=/var/run/dpdk
 
 work=
 pmd=
+recorder=
+folder=
 fail() { # fail WORDS...: in one line
 	echo "demo: $*" >&2
 	exit 1
@@ -65,13 +63,16 @@ stop_testpmd() {
 }
 
 clean() {
-	trap - EXIT INT TERM
-	[ -z "${recorder:-}" ] || kill "$recorder" 2>/dev/null || true
+	trap - EXIT
+	trap '' INT TERM HUP PIPE
+	[ -z "$recorder" ] || kill "$recorder" 2>/dev/null || true
 	stop_testpmd
+	[ -z "$recorder" ] || wait "$recorder" || true
 	[ -z "$work" ] || rm -rf "$work"
+	[ -n "$(ls "$folder" 2>/dev/null)" ] || rm -rf "$folder" # without incidents
 }
 trap clean EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT TERM HUP PIPE
 
 # EAL loads no plugin from a folder that is below a world-writable one.
 exposed() {
@@ -84,7 +85,7 @@ exposed() {
 }
 
 private_folder() {
-	for parent in /run "${XDG_RUNTIME_DIR:-}" "$HOME"; do
+	for parent in /run "${XDG_RUNTIME_DIR:-}" "${HOME:-}"; do
 		if [ -n "$parent" ] && [ -w "$parent" ] && ! exposed "$parent"; then
 			mktemp -d "$parent/ringtap-demo.XXXXXX"
 			return
@@ -101,8 +102,9 @@ start_testpmd() { # start_testpmd [EAL_OPTION...]
 	# Both ways: opening does not wait for testpmd, and writing does not end this shell where testpmd has ended.
 	exec 9<>"$work/stdin"
 	# Line-buffered, so that its log is always complete.
+	# In a session of its own: Ctrl-C ends ringtap before testpmd, not while it attaches to a testpmd that ends.
 	# shellcheck disable=SC2086 # words
-	stdbuf -oL dpdk-testpmd "$@" -m 256 --no-pci --file-prefix "$name" -l 0,1 -d "$plugin" \
+	setsid stdbuf -oL dpdk-testpmd "$@" -m 256 --no-pci --file-prefix "$name" -l 0,1 -d "$plugin" \
 		--vdev net_ring0 --vdev net_ring1 -- \
 		-i --no-mlockall --total-num-mbufs=4096 --txonly-multi-flow $forward \
 		<"$work/stdin" >"$work/testpmd.log" 2>&1 9>&- &
@@ -112,8 +114,9 @@ start_testpmd() { # start_testpmd [EAL_OPTION...]
 	printf '%s\n' 'start tx_first 2' 'show port summary all' >&9
 }
 
-reason() { # the last line that testpmd printed before the summary of ports
-	sed -e '/Number of available ports/,$d' -e '/show port summary/d' "$work/testpmd.log" | grep '[^ ]' | tail -n 1
+reason() { # the first error that testpmd printed before the summary of ports, or else its last line
+	sed -e '/Number of available ports/,$d' -e '/show port summary/d' "$work/testpmd.log" |
+		awk '/[^ ]/ {last = $0} /Error|Cannot/ {print; found = 1; exit} END {if (!found) print last}'
 }
 
 wait_for_traffic() {
@@ -158,6 +161,11 @@ beside_dumpcap() {
 }
 
 work=$(private_folder)
+# /tmp/dpdk may be another user's.
+if [ "$(id -u)" != 0 ]; then
+	export XDG_RUNTIME_DIR="$work"
+	runtime=$work/dpdk
+fi
 if [ -n "$build" ] && exposed "$(dirname "$plugin")"; then
 	mkdir "$work/ringtap"
 	cp "$plugin" "$work/"
