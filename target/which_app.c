@@ -410,10 +410,11 @@ int address_stat(const char *dir, struct stat *st)
 	return ret;
 }
 
-/* NULL: the reason says it already. */
+/* NULL: the reason is enough. */
 static const char *advice(int error)
 {
 	switch (error) {
+	case -ECANCELED:
 	case -EHOSTDOWN:
 	case -ENOTSUP:
 	case -EUNATCH: return NULL;

@@ -214,6 +214,12 @@ static void an_application_that_starts_is_tried_again(void **state)
 		"try again in a moment");
 }
 
+static void an_interrupted_attempt_has_no_advice(void **state)
+{
+	print_not_attached("record", "np", -ECANCELED, "interrupted");
+	assert_string_equal(message_last(), "record: cannot attach to 'np': interrupted");
+}
+
 static void without_a_name_the_only_application_is_meant(void **state)
 {
 	assert_refused(NULL, false,
@@ -310,6 +316,7 @@ int main(void)
 		with_apps(names_may_have_colons),
 		with_apps(what_was_skipped_is_named),
 		with_apps(an_application_that_starts_is_tried_again),
+		with_apps(an_interrupted_attempt_has_no_advice),
 		with_apps(without_a_name_the_only_application_is_meant),
 		with_apps(a_port_may_be_a_hidden_device),
 		with_apps(words_with_ports_are_split),
