@@ -130,6 +130,6 @@ def test_base_of_the_image():
     # Without a base, nothing is built or installed before this message.
     done = run(["make", "--no-print-directory", "-C", REPO, "image", "BASE="])
     assert done.returncode == 2 and done.stdout == "", done
-    assert re.fullmatch(r"make: .*make image BASE=\S+@sha256:.*docs/containers.md.*\nmake\S*: \*\*\* .*\n", done.stderr), (
-        done
-    )
+    assert re.fullmatch(
+        r"make: .*make image BASE=\S+@sha256:.*docs/containers.md.*\nmake\S*: \*\*\* .*\n", done.stderr
+    ), done
