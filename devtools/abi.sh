@@ -11,6 +11,7 @@ include=${3:-include}
 stored=devtools/abi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
 
 dump() { # dump LIBRARY FILE: what of it is public, without places in the source
 	abidw --headers-dir "$include" --drop-private-types --exported-interfaces-only --no-corpus-path --no-comp-dir-path --no-show-locs \

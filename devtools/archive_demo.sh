@@ -25,7 +25,7 @@ spaces="$name-client $name-switch $name-path $name-server"
 work=
 pids=
 clean() {
-	trap - EXIT INT TERM
+	trap - EXIT INT TERM HUP PIPE
 	exec 9>&-
 	for pid in $pids; do
 		kill "$pid" 2>/dev/null || true
@@ -38,7 +38,7 @@ clean() {
 	rm -rf "/var/run/dpdk/$name"
 }
 trap clean EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT TERM HUP PIPE
 
 title() { printf '\n==== %s\n' "$*"; }
 

@@ -9,6 +9,7 @@ python=$1 folder=$2 with=${3:-}
 source=$(cd "$(dirname "$0")/../archive" && pwd)
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
+trap 'exit 130' INT TERM HUP
 
 pip() {
 	"$folder/bin/python" -m pip --disable-pip-version-check --no-input "$@"

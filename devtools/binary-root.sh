@@ -40,6 +40,7 @@ if [ "${1:-}" = --inside ]; then
 	pmd=$!
 	exec 9>stdin
 	trap 'kill $pmd 2>/dev/null || true' EXIT
+	trap 'exit 130' INT TERM HUP
 	echo start >&9
 	until grep -q 'packet forwarding - ports=2' pmd.log; do
 		kill -0 $pmd || { cat pmd.log; exit 1; }
@@ -77,6 +78,7 @@ for suite; do
 	"$here/root.sh" "$roots/$suite" "$here" true
 	copy=$(mktemp -d)
 	trap 'rm -rf --one-file-system "$copy"' EXIT
+	trap 'exit 130' INT TERM HUP
 	mkdir "$copy/work"
 	cp -a "$roots/$suite" "$copy/$suite"
 	cp "$here/binary-root.sh" "$copy/work"

@@ -34,6 +34,7 @@ fi
 work=$(mktemp -d)
 pmd=
 trap '[ -z "$pmd" ] || kill $pmd 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
 
 with() { # with READER_BUILD PROBE_BUILD
 	ringtap=$1/cli/ringtap

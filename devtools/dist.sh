@@ -86,6 +86,7 @@ mkdir -p "$4/dist"
 roots=$(cd "$4/dist" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
 cp "$out/$name" devtools/dist.sh "$work"
 devtools/root.sh "$roots/$(. /etc/os-release && echo "$VERSION_CODENAME")" "$work" sh dist.sh --inside \
 	"$("$src/devtools/commit.sh")"

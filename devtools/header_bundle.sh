@@ -18,6 +18,7 @@ folders=$(query --cflags-only-I | tr ' ' '\n' | sed -n 's/^-I//p' | xargs realpa
 	cut -d' ' -f2 | uniq)
 new=$(mktemp -d)
 trap 'rm -rf "$new"' EXIT
+trap 'exit 130' INT TERM HUP
 mkdir "$new/include"
 for source in $(find probe -name '*.c' ! -name '*_test.c' ! -name 'test_*.c' ! -path '*/lttng/*'); do
 	# shellcheck disable=SC2046 # flags

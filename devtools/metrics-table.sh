@@ -7,6 +7,7 @@ set -eu
 page=$(dirname "$0")/../docs/statistics.md
 made=$(mktemp)
 trap 'rm -f "$made"' EXIT
+trap 'exit 130' INT TERM HUP
 # meson's, in a build for another architecture.
 ${MESON_EXE_WRAPPER:-} "$1" >"$made"
 new=$(sed -e '/<!-- metrics: begin/,/<!-- metrics: end/!b' -e '/<!-- metrics: end/!d' \

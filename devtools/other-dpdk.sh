@@ -27,6 +27,7 @@ stdbuf -oL dpdk-testpmd --no-huge -m 256 --no-pci --file-prefix other -l 0,1 -d 
 pmd=$!
 exec 9>$work/stdin
 trap 'kill $pmd 2>/dev/null; cat $work/testpmd.log' EXIT
+trap 'exit 130' INT TERM HUP
 echo start >&9
 until grep -q 'packet forwarding - ports=2' $work/testpmd.log; do
 	kill -0 $pmd

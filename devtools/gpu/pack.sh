@@ -15,6 +15,7 @@ target=/opt/ringtap-gpu
 limit=$((60 << 20))
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
+trap 'exit 130' INT TERM HUP
 
 for file in cli/ringtap fwd/ringtap-fwd reader/libringtap.so.0 probe/libringtap-probe.so bench/machine_probe bench/merge_bench; do
 	install -D "$build/$file" "$stage/build/$file"

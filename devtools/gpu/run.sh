@@ -50,6 +50,7 @@ grep -q hugetlbfs /proc/mounts || { mkdir -p /dev/hugepages && mount -t hugetlbf
 python3 devtools/gpu/memory_kinds.py --hold &
 keeper=$!
 trap 'kill $keeper 2>/dev/null' EXIT
+trap 'exit 130' INT TERM HUP
 
 part machine 40 bash devtools/gpu/machine.sh "$results"
 part kinds 60 python3 devtools/gpu/memory_kinds.py "$results/kinds.json"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The checks of Markdown, of cited names and of words report faults, and none in a correct tree."""
+"""The checks of Markdown, of cited names, of words and of traps report faults, and none in a correct tree."""
 
 import shutil
 import subprocess
@@ -47,6 +47,14 @@ WORDS = [
     ("a.md", "This is no session.\n", "is not a"),
     ("a.md", "At most so many packets.\n", "write N"),
 ]
+TRAPS = [
+    ("trap clean EXIT\ntrap 'exit 130' INT TERM HUP\n", []),
+    ("\ttrap finish 0\ntrap 'exit 130' INT\ntrap 'exit 143' SIGTERM HUP PIPE\n", []),
+    ("# trap clean EXIT\n", []),
+    ("trap 'rm -f \"$made\"' EXIT\n", ["HUP", "INT", "TERM"]),
+    ("set -e; x=$(mktemp); trap 'rm $x' EXIT; trap 'exit 130' INT TERM\n", ["HUP"]),
+    ("trap clean EXIT\ntrap - EXIT INT TERM HUP\n", ["HUP", "INT", "TERM"]),
+]
 GOOD_WORDS = "/* One\n * of the rings. */\nint a; /* the oldest of the rings */ // There is no session.\n"
 
 
@@ -89,3 +97,12 @@ def test_words(tmp_path, name, text, expected):
         [sys.executable, REPO / "devtools" / "check_words.py", path], capture_output=True, text=True, check=False
     )
     assert done.returncode == (1 if expected else 0) and (expected or "") in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("text,missing", TRAPS)
+def test_traps(tmp_path, text, missing):
+    path = tmp_path / "a.sh"
+    path.write_text("#!/bin/sh\n" + text, encoding="utf-8")
+    done = subprocess.run([sys.executable, REPO / "devtools" / "check_traps.py", path], capture_output=True, text=True)
+    expected = f"{path}: traps EXIT and not {', '.join(missing)}: dash" if missing else ""
+    assert done.returncode == bool(missing) and done.stdout.startswith(expected) and bool(done.stdout) == bool(missing)
