@@ -2,7 +2,7 @@
 #ifndef RINGTAP_CLI_BUG_REPORT_ASK_H
 #define RINGTAP_CLI_BUG_REPORT_ASK_H
 
-#define ASK_PROBLEM 512
+#define ASK_PROBLEM 16384 /* a name that is cut off could not be recognized */
 
 /* Output of this program with these words, NULL at the end. The caller frees it; NULL: nothing.
  * problem: why the output is missing or not whole; "": it is whole. */

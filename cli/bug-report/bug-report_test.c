@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `ringtap bug-report` with documents and a system that are stored in golden/. */
 #include <gnu/libc-version.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +41,18 @@ uid_t geteuid(void)
 	return 0;
 }
 
+/* User 1234; others have no entry. */
+struct passwd *getpwuid(uid_t uid)
+{
+	static struct passwd entry = {.pw_name = "bob", .pw_dir = "/srv/people/bob"};
+
+	return uid == 1234 ? &entry : NULL;
+}
+
 /* ---- other commands, instead of ask.c */
 
 static const char *broken; /* a command that fails; NULL: none */
+static const char *end_text;
 static char asked[256];
 
 char *bug_report_ask(const char *const words[], char problem[ASK_PROBLEM])
@@ -57,8 +67,7 @@ char *bug_report_ask(const char *const words[], char problem[ASK_PROBLEM])
 		snprintf(asked + strlen(asked), sizeof(asked) - strlen(asked), " %s", *words);
 	*problem = '\0';
 	if (broken && !strcmp(name, broken)) {
-		snprintf(problem, ASK_PROBLEM, "%s: signal 11 (Segmentation fault): no message",
-			name);
+		snprintf(problem, ASK_PROBLEM, "%s: %s", name, end_text);
 		return NULL;
 	}
 	snprintf(path, sizeof(path), GOLDEN "/%s.in", strcmp(name, "version") ? name : "versions");
@@ -74,7 +83,9 @@ static int begin(void **state)
 	test_now_set(TEST_NOW_MONO_NS, TEST_NOW_REAL_NS);
 	rt_pages_root = GOLDEN "/root";
 	setenv("HOME", "/home/operator", 1);
+	unsetenv("SUDO_UID");
 	broken = NULL;
+	end_text = "signal 11 (Segmentation fault): no message";
 	return 0;
 }
 
@@ -143,6 +154,56 @@ static void a_file_has_the_same(void **state)
 	test_golden_text(GOLDEN, "report.txt", text);
 }
 
+/* The problem of a list that fails. */
+static void check_problem(const char *words, const char *text, const char *expected)
+{
+	struct test_output o;
+	char line[512];
+
+	broken = "list";
+	end_text = text;
+	o = test_command(&cmd_bug_report, words);
+	assert_int_equal(o.status, STATUS_OK);
+	snprintf(line, sizeof(line), "  - list: %s\n", expected);
+	if (!strstr(o.out, line))
+		fail_msg("no%s in%s", line, strstr(o.out, "\nproblems"));
+	test_output_free(&o);
+}
+
+static void applications_that_are_not_listed_have_no_name(void **state)
+{
+	check_problem("acme-upf|17",
+		"status 1: no application is called 'acme-upf', 17 are called acme-upf2",
+		"status 1: no application is called 'APP', 17 are called acme-upf2");
+	check_problem("a\tb\033|caf\xe9", "status 1: 'a b?' 'caf\xe9'", "status 1: 'APP' 'APP'");
+	check_problem("", "skipped /run/user/7/dpdk/other-upf/8 of user 7: no other-upf",
+		"skipped /run/user/7/dpdk/APP/8 of user 7: no APP");
+}
+
+static void an_operand_that_is_a_program_stays(void **state)
+{
+	struct test_output o = test_command(&cmd_bug_report, "vpp");
+
+	assert_int_equal(o.status, STATUS_OK);
+	assert_non_null(strstr(o.out, "other_programs:\n  - vpp\n"));
+	test_output_free(&o);
+}
+
+static void users_have_no_name(void **state)
+{
+	setenv("SUDO_UID", "1234", 1);
+	check_problem("home", "'/home/alice.smith/rt/build', /home/operator/x /home/operator.b/y",
+		"'HOME/rt/build', HOME/x HOME/y");
+	check_problem("", "/srv/people/bob/rt /srv/people/bobby /var/home/eve: (/home/x\\eve)",
+		"HOME/rt /srv/people/bobby HOME: (HOME)");
+	setenv("HOME", "/srv/home/staff/joe/", 1);
+	check_problem("", "/srv/home/staff/joe/rt", "HOME/rt");
+	setenv("HOME", "/", 1);
+	check_problem("", "/usr/lib /home", "/usr/lib /home");
+	setenv("HOME", "/home/", 1);
+	check_problem("", "/home/alice/rt", "HOME/rt");
+}
+
 static void names_and_addresses_are_replaced(void **state)
 {
 	static const char *const cases[][2] = {
@@ -180,6 +241,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(only_named_applications_are_watched),
 		CASE(a_file_has_the_same),
+		CASE(applications_that_are_not_listed_have_no_name),
+		CASE(an_operand_that_is_a_program_stays),
+		CASE(users_have_no_name),
 		CASE(names_and_addresses_are_replaced),
 	};
 	int failed = test_goldens(

@@ -92,7 +92,8 @@ static json_t *collect(const struct bug_report_options *c)
 	/* Packets that it followed would be in the report. */
 	const char *const doctor[] = {
 		"doctor", "--json", "--no-packets", "--duration", c->duration};
-	struct bug_report r = {.system = system_json(), .problems = json_array()};
+	struct bug_report r = {
+		.system = system_json(), .problems = json_array(), .asked = c->names};
 	char *text = ask(c, &r, versions, 1);
 	json_t *j;
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chooses what may be published: keys that are not named here are left out, and texts are scrubbed.
  */
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -93,6 +95,7 @@ static json_t *app_json(
 	json_put(j, "name", json_sprintf("app%zu", number));
 	json_object_update(j, facts);
 	json_decref(facts);
+	json_put(j, "program", scrub_text(s, text_of(app, "program")));
 	json_put(j, "secondary", json_boolean(text_of(app, "primary")));
 	json_put(j, "error", scrub_text(s, text_of(app, "error")));
 	json_put(j, "captures", json_count(json_array_size(json_object_get(app, "sessions"))));
@@ -116,13 +119,13 @@ static json_t *lines_json(const struct scrub *s, const char *text)
 	return lines;
 }
 
-static json_t *programs_json(const json_t *list)
+static json_t *programs_json(const struct scrub *s, const json_t *list)
 {
 	json_t *programs = json_array(), *process;
 	size_t i;
 
 	json_array_foreach(json_object_get(list, "processes"), i, process)
-		json_array_append(programs, json_object_get(process, "program"));
+		json_array_append_new(programs, scrub_text(s, text_of(process, "program")));
 	return programs;
 }
 
@@ -136,13 +139,72 @@ static json_t *problems_json(const struct bug_report *r, const struct scrub *s)
 	return problems;
 }
 
+/* Whether an operand is the name of a program, which stays. */
+static bool is_program(const json_t *list, const char *name)
+{
+	static const char *const arrays[] = {"applications", "processes"};
+	json_t *process;
+	size_t i;
+
+	for (size_t k = 0; k < 2; k++)
+		json_array_foreach(json_object_get(list, arrays[k]), i, process)
+		{
+			const char *program = text_of(process, "program");
+
+			if (program && !strcmp(program, name))
+				return true;
+		}
+	return false;
+}
+
+/* Names of applications that are not in the list: it may be missing, or not show them. */
+static void name_unlisted(struct scrub *s, const struct bug_report *r)
+{
+	static const char folder[] = "/dpdk/"; /* has the runtime folders of applications */
+	json_t *text;
+	size_t i;
+
+	for (const char *const *name = r->asked; *name; name++)
+		if ((*name)[strspn(*name, "0123456789")] && !is_program(r->list, *name))
+			scrub_name(s, *name, "APP");
+	json_array_foreach(r->problems, i, text)
+	{
+		const char *p = json_string_value(text);
+
+		while (p && (p = strstr(p, folder))) {
+			char *name;
+
+			p += strlen(folder);
+			name = strndup(p, strcspn(p, " /'\",;:()"));
+			scrub_name(s, name, "APP");
+			free(name);
+		}
+	}
+}
+
+static void name_home(struct scrub *s, uid_t user)
+{
+	const struct passwd *entry = getpwuid(user);
+
+	if (entry)
+		scrub_home(s, entry->pw_dir);
+}
+
+/* The host, and homes of the user, of the one behind sudo, and of the owner of this program. */
 static void name_host(struct scrub *s)
 {
+	const char *sudo = getenv("SUDO_UID");
 	char host[256] = "";
+	struct stat program;
 
 	(void)gethostname(host, sizeof(host) - 1);
 	scrub_name(s, host, "HOST");
-	scrub_name(s, getenv("HOME"), "HOME");
+	scrub_home(s, getenv("HOME"));
+	name_home(s, getuid());
+	if (sudo && *sudo)
+		name_home(s, (uid_t)strtoul(sudo, NULL, 10));
+	if (!stat("/proc/self/exe", &program))
+		name_home(s, program.st_uid);
 }
 
 json_t *bug_report_json(const struct bug_report *r)
@@ -158,13 +220,14 @@ json_t *bug_report_json(const struct bug_report *r)
 		return NULL;
 	}
 	json_array_foreach(apps, i, app) name_app(&s, app, i + 1);
+	name_unlisted(&s, r);
 	name_host(&s);
 	json_array_foreach(apps, i, app) json_array_append_new(out, app_json(r, &s, app, i + 1));
 	j = json_document("bug-report", out);
 	json_put(j, "host", json_text(""));
 	json_put(j, "versions", lines_json(&s, r->versions));
 	json_put(j, "system", r->system);
-	json_put(j, "other_programs", programs_json(r->list));
+	json_put(j, "other_programs", programs_json(&s, r->list));
 	json_put(j, "problems", problems_json(r, &s));
 	scrub_free(&s);
 	return j;

@@ -7,10 +7,11 @@
 
 /* Parts of the report; NULL: missing. */
 struct bug_report {
-	const char *versions;  /* what ringtap --version prints */
-	json_t *list, *doctor; /* documents of these commands */
-	json_t *system;        /* the report owns it */
-	json_t *problems;      /* texts: what could not be found out */
+	const char *versions;     /* what ringtap --version prints */
+	const char *const *asked; /* operands, NULL at the end */
+	json_t *list, *doctor;    /* documents of these commands */
+	json_t *system;           /* the report owns it */
+	json_t *problems;         /* texts: what could not be found out */
 };
 
 /* The document. The caller frees it; NULL: not enough memory. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/util.h"
 #include "scrub.h"
 
 /* Two colons are a time of day, or the address of a PCI device. */
@@ -15,24 +16,62 @@
 #define ETHERNET  H H "([:-]" H H "){5}"
 #define IN_MEMORY "0x" H "{6,}"
 
+#define BEHIND_PATH "] \t'\",;:()[<>=" /* ']' first, for a set of regex(7) */
+#define USER        "[^" BEHIND_PATH "]*/home/[^" BEHIND_PATH "/]+"
+
 int scrub_init(struct scrub *s)
 {
+	int users, addresses;
+
+	s->homes = json_object();
 	s->names = json_object();
-	return regcomp(&s->addresses, IPV4 "|" IPV6 "|" ETHERNET "|" IN_MEMORY, REG_EXTENDED)
-		       ? -ENOMEM
-		       : 0;
+	users = regcomp(&s->users, USER, REG_EXTENDED);
+	addresses = regcomp(&s->addresses, IPV4 "|" IPV6 "|" ETHERNET "|" IN_MEMORY, REG_EXTENDED);
+	return users || addresses ? -ENOMEM : 0;
 }
 
 void scrub_free(struct scrub *s)
 {
+	regfree(&s->users);
 	regfree(&s->addresses);
+	json_decref(s->homes);
 	json_decref(s->names);
+}
+
+static void add(json_t *names, const char *name, const char *other)
+{
+	json_t *text = json_text(name); /* as a name that is not UTF-8 stands in a report */
+	const char *key = json_string_value(text);
+
+	if (key && *key && !json_object_get(names, key))
+		json_object_set_new(names, key, json_text(other));
+	json_decref(text);
 }
 
 void scrub_name(struct scrub *s, const char *name, const char *other)
 {
-	if (name && *name && !json_object_get(s->names, name))
-		json_object_set_new(s->names, name, json_text(other));
+	char *line = name ? strdup(name) : NULL;
+
+	add(s->names, name, other);
+	if (line)
+		add(s->names, text_one_line(line), other); /* as messages have it */
+	free(line);
+}
+
+void scrub_home(struct scrub *s, const char *folder)
+{
+	char *name = folder ? strdup(folder) : NULL, *path = name ? realpath(name, NULL) : NULL;
+	size_t len = name ? strlen(name) : 0;
+
+	for (; len && name[len - 1] == '/'; len--)
+		name[len - 1] = '\0';
+	/* A service may have /, which is in all paths, or /home, with the names of users below. */
+	if (len && strcmp(name, "/home"))
+		add(s->homes, name, "HOME");
+	if (len && path && path[1] && strcmp(path, "/home"))
+		add(s->homes, path, "HOME");
+	free(path);
+	free(name);
 }
 
 static bool in_word(char c)
@@ -40,18 +79,25 @@ static bool in_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
-/* The longest name that stands at p, behind the character before. */
-static const char *name_at(const struct scrub *s, const char *p, char before, const char **other)
+static bool in_component(char c)
 {
+	return c && c != '/' && !strchr(BEHIND_PATH, c);
+}
+
+/* The longest name that stands at p, behind the character before. */
+static const char *name_at(
+	const struct scrub *s, const json_t *names, const char *p, char before, const char **other)
+{
+	bool (*in_name)(char c) = names == s->homes ? in_component : in_word;
 	const char *name, *found = NULL;
 	json_t *value;
 
-	json_object_foreach(s->names, name, value)
+	json_object_foreach((json_t *)names, name, value)
 	{
 		size_t n = strlen(name);
 
-		if (strncmp(p, name, n) || (in_word(before) && in_word(*name)) ||
-			(in_word(p[n]) && in_word(name[n - 1])) || (found && strlen(found) >= n))
+		if (strncmp(p, name, n) || (in_name(before) && in_name(*name)) ||
+			(in_name(p[n]) && in_name(name[n - 1])) || (found && strlen(found) >= n))
 			continue;
 		found = name;
 		*other = json_string_value(value);
@@ -59,12 +105,12 @@ static const char *name_at(const struct scrub *s, const char *p, char before, co
 	return found;
 }
 
-static void write_names(const struct scrub *s, const char *text, FILE *f)
+static void write_known(const struct scrub *s, const json_t *names, const char *text, FILE *f)
 {
 	char before = ' ';
 
 	while (*text) {
-		const char *other = NULL, *name = name_at(s, text, before, &other);
+		const char *other = NULL, *name = name_at(s, names, text, before, &other);
 		size_t n = name ? strlen(name) : 1;
 
 		fprintf(f, "%.*s", (int)(other ? strlen(other) : n), other ? other : text);
@@ -73,19 +119,40 @@ static void write_names(const struct scrub *s, const char *text, FILE *f)
 	}
 }
 
-static void write_addresses(const struct scrub *s, const char *text, FILE *f)
+static void write_homes(const struct scrub *s, const char *text, FILE *f)
+{
+	write_known(s, s->homes, text, f);
+}
+
+static void write_names(const struct scrub *s, const char *text, FILE *f)
+{
+	write_known(s, s->names, text, f);
+}
+
+static void write_matches(const regex_t *found, const char *other, const char *text, FILE *f)
 {
 	regmatch_t at;
 
-	while (*text && !regexec(&s->addresses, text, 1, &at, 0)) {
-		fprintf(f, "%.*sADDRESS", (int)at.rm_so, text);
+	while (*text && !regexec(found, text, 1, &at, 0)) {
+		fprintf(f, "%.*s%s", (int)at.rm_so, text, other);
 		text += at.rm_eo;
 	}
 	fputs(text, f);
 }
 
-static char *written(const struct scrub *s, const char *text,
-	void (*write)(const struct scrub *s, const char *text, FILE *f))
+static void write_users(const struct scrub *s, const char *text, FILE *f)
+{
+	write_matches(&s->users, "HOME", text, f);
+}
+
+static void write_addresses(const struct scrub *s, const char *text, FILE *f)
+{
+	write_matches(&s->addresses, "ADDRESS", text, f);
+}
+
+typedef void write_fn(const struct scrub *s, const char *text, FILE *f);
+
+static char *written(const struct scrub *s, const char *text, write_fn *write)
 {
 	char *out = NULL;
 	size_t len;
@@ -100,11 +167,18 @@ static char *written(const struct scrub *s, const char *text,
 
 json_t *scrub_text(const struct scrub *s, const char *text)
 {
-	char *names = written(s, text, write_names);
-	char *all = written(s, names, write_addresses);
-	json_t *j = json_text(all);
+	/* Homes first: an application may be called home. */
+	static write_fn *const passes[] = {write_homes, write_users, write_names, write_addresses};
+	char *all = text ? strdup(text) : NULL;
+	json_t *j;
 
-	free(names);
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+		char *next = written(s, all, passes[i]);
+
+		free(all);
+		all = next;
+	}
+	j = json_text(all);
 	free(all);
 	return j;
 }
