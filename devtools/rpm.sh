@@ -26,7 +26,7 @@ sbom() { # sbom RPM...: packages, and what they need
 
 devtools/sources.sh "$tree"
 tar -c -C "$out" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner "ringtap-$version" |
-	gzip -n >"$out/SOURCES/ringtap-$version.tar.gz"
+	xz >"$out/SOURCES/ringtap-$version.tar.xz"
 rpmlint -c packaging/rpmlint.toml packaging/ringtap.spec
 # The unit tests ran in the build folder that these sources are from. The source package has the paths of the build: it is always
 # in /mnt. It has the spec, with its permissions, as well.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The copy that packages are built of names the commit, and depends on no umask: devtools/sources.sh."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -75,3 +76,11 @@ def test_permissions_do_not_depend_on_the_umask(tree):
             "0o644",
             "0o755",
         )
+
+
+def test_tarball_of_the_spec_is_the_published_one():
+    published = re.search(r"^name=(ringtap-\S+)$", (DEVTOOLS / "dist.sh").read_text(), re.MULTILINE)[1]
+    spec = (DEVTOOLS.parent / "packaging/ringtap.spec").read_text()
+    source = re.search(r"^Source0: +(\S+)$", spec, re.MULTILINE)[1].replace("%{name}", "ringtap")
+    assert source.replace("%{version}", "$version") == published
+    assert f"/SOURCES/{published}" in (DEVTOOLS / "rpm.sh").read_text()
