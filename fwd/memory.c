@@ -128,14 +128,18 @@ static int register_with_dpdk(const struct memory *m, const struct rte_pktmbuf_e
 			"--pool-memory %s: cannot register it with DPDK: %s", memory_names[m->kind],
 			rte_strerror(rte_errno));
 	for (unsigned i = 0; i < count; i++) {
+		char name[RTE_ETH_NAME_MAX_LEN] = "?";
+
 		/* Virtual devices return 0 and do nothing. Buses without the function return
 		 * ENOTSUP; their devices use virtual addresses. */
 		if (rte_eth_dev_info_get(ports[i], &info) ||
 			!rte_dev_dma_map(info.device, m->base, (uintptr_t)m->base, m->bytes) ||
 			rte_errno == ENOTSUP)
 			continue;
-		return message_fail(-rte_errno, "--pool-memory %s: cannot map it for %s: %s",
-			memory_names[m->kind], rte_dev_name(info.device), rte_strerror(rte_errno));
+		ret = -rte_errno;
+		(void)!rte_eth_dev_get_name_by_port(ports[i], name);
+		return message_fail(ret, "--pool-memory %s: cannot map it for %s: %s",
+			memory_names[m->kind], name, rte_strerror(-ret));
 	}
 	return 0;
 }

@@ -52,7 +52,7 @@ void samples_take(struct samples *s, struct rte_mbuf *const *m, uint16_t n, uint
 		now = now ? now : rt_tsc();
 		s->list[s->count] = (struct sample){.tsc = now,
 			.va = (uint64_t)(uintptr_t)m[i]->buf_addr + m[i]->data_off,
-			.iova = rte_mbuf_iova_get(m[i]) + m[i]->data_off,
+			.iova = rte_mbuf_data_iova(m[i]),
 			.stage = stage};
 		/* The main thread may read it. */
 		rt_store(&s->count, s->count + 1);

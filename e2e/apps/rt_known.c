@@ -253,7 +253,7 @@ static int write_order(const struct order *o, const char *path)
 		return -errno;
 	for (unsigned i = 0; i < o->count; i++)
 		fprintf(f, "%" PRIuPTR " %" PRIu64 "\n", (uintptr_t)o->list[i]->buf_addr,
-			(uint64_t)rte_mbuf_iova_get(o->list[i]));
+			(uint64_t)rte_mbuf_data_iova(o->list[i]) - o->list[i]->data_off);
 	return fclose(f) ? -errno : 0;
 }
 

@@ -179,7 +179,9 @@ static void test_pools_of_any_build_are_read(void **state)
 		assert_int_equal(c.count, builds[i].lcores);
 		for (unsigned k = 0; k < c.count; k++)
 			assert_int_equal(rt_mempool_cache(mp, &c, k)->len, k + 1);
-		assert_int_equal(c.room, (builds[i].cache - LINE) / sizeof(void *));
+		assert_int_equal(
+			c.room, (builds[i].cache - offsetof(struct rte_mempool_cache, objs)) /
+					sizeof(void *));
 		assert_ptr_equal(rt_mempool_private(mp), RTE_PTR_ADD(mp, mp->mz->len - PRIVATE));
 		unmake(mp);
 		mp = make(&builds[i], 0);

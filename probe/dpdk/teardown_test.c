@@ -20,6 +20,7 @@
 #include <rte_ethdev.h>
 
 #include "common/segment.h"
+#include "compat.h"
 #include "probe/control/control.h"
 #include "ringtap/monitor.h"
 #include "ringtap/probe.h"
@@ -42,7 +43,7 @@ static void test_bus_is_the_first(void **state)
 {
 	const struct rte_bus *first = rte_bus_find(NULL, any, NULL);
 
-	assert_string_equal(rte_bus_name(first), "ringtap");
+	assert_string_equal(rt_compat_bus_name(first), "ringtap");
 	assert_ptr_equal(rte_bus_find_by_name("ringtap"), first);
 	assert_non_null(rte_bus_find_by_name("vdev"));
 	assert_true(rte_eal_hotplug_add("ringtap", "ringtap0", "") < 0);
@@ -104,6 +105,10 @@ static void test_cleanup_waits_for_queries_and_ends_all(void **state)
 	pthread_barrier_init(&barrier, NULL, 2);
 	assert_int_equal(pthread_create(&user, NULL, hold, &barrier), 0);
 	pthread_barrier_wait(&barrier);
+	/* Before 22.11 the calls of other objects are replaced; those of its own, as here, are not.
+	 */
+	if (!RT_COMPAT_BUS_CLEANUP)
+		rt_teardown();
 	assert_int_equal(rte_eal_cleanup(), 0);
 	assert_true(rt_now_ms() - begun >= SLOW_MS);
 	assert_true(rt_now_ms() - begun < 2000);

@@ -228,16 +228,21 @@ static void an_eventdev_its_ports_and_queues(void **state)
 }
 
 /* Its structure is EAL's own since 22.11. */
+#if RTE_VERSION >= RTE_VERSION_NUM(22, 11, 0, 0)
+static char of_event;
 const char *__wrap_rte_dev_name(const struct rte_device *device);
 const char *__wrap_rte_dev_name(const struct rte_device *device)
 {
-	return device == (const void *)&event ? "event_sw7" : NULL;
+	return device == (const void *)&of_event ? "event_sw7" : NULL;
 }
+#else
+static struct rte_device of_event = {.name = "event_sw7"};
+#endif
 
 static void the_name_of_an_eventdev(void **state)
 {
 	put_event(0, 0, 1);
-	event.device = (void *)&event;
+	event.device = (void *)&of_event;
 	test_monitor(&mon, RT_COLLECT_DEVICES, 1);
 	assert_string_equal(find("dev_0_0", 0)->device, "event_sw7");
 }
