@@ -63,6 +63,27 @@ def debs(tmp_path_factory):
 def test_all_packages_are_built(debs):
     built = {path.name.split("_")[0] for path in debs.glob("*.deb")}
     assert {"ringtap", "ringtap-probe", "libringtap0", "libringtap-pcap0", "libringtap-dev", "python3-ringtap"} <= built
+    # Drivers of the DPDK that it was built with.
+    (ringtap,) = debs.glob("ringtap_*.deb")
+    assert re.search(r"librte-net-af-packet\d+\b", check(["dpkg-deb", "-f", ringtap, "Recommends"]))
+
+
+@pytest.mark.skipif(SUITE not in ("bookworm", "jammy"), reason="later releases have a C library that renames functions")
+def test_c_library_of_ubuntu(debs, tmp_path):
+    """No package built on Debian 12 (2.36) needs more of the C library than Ubuntu 22.04 has."""
+    for deb in debs.glob("*.deb"):
+        check(["dpkg-deb", "-x", deb, tmp_path / deb.stem])
+    objects = [path for path in tmp_path.rglob("*") if is_elf(path)]
+    versions = set(re.findall(r"Name: GLIBC_(\d+)\.(\d+)", check(["readelf", "-V", "-W", *objects])))
+    assert len(objects) > 10 and versions
+    assert max(tuple(map(int, version)) for version in versions) <= (2, 35)
+
+
+def is_elf(path):
+    if path.is_symlink() or not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
 @pytest.fixture
