@@ -265,11 +265,12 @@ deb:
 	devtools/deb.sh build-deb
 
 # Builds them, for another suite in a root of it, and installs, runs and removes them in a clean root of that
-# suite. Needs a mirror of Debian, and takes minutes.
+# suite. Needs a mirror of Debian, and takes minutes. SUITE=jammy with OLDER=FOLDER: what devtools/jammy.sh made.
 SUITE ?= bookworm
+OLDER ?=
 test-deb: all
 	devtools/deps.sh build test packages
-	$(SUDO) env RINGTAP_PACKAGES=$(SUITE) RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest e2e/packages $(PYTEST_ARGS)
+	$(SUDO) env RINGTAP_PACKAGES=$(SUITE) OLDER=$(OLDER) RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest e2e/packages $(PYTEST_ARGS)
 
 # As far as Debian's tools can check a package for Fedora, in build-rpm/.
 rpm:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the packages that deb.sh has built in a new root of their release of Debian, uses them, removes them
 # again, and checks that nothing is left of them. The root is removed at the end, whatever happened.
-# usage: deb-root.sh DEBS_FOLDER [SUITE]: this machine's suite if none is named
+# usage: deb-root.sh DEBS_FOLDER [SUITE]: this machine's suite if none is named. OLDER: a folder of packages to install first
+# (jammy.sh)
 set -eu
 . "$(dirname "$0")/clean-root.sh"
 
@@ -10,6 +11,7 @@ if [ "${1:-}" != --inside ]; then
 	make_folder
 	cp "$1"/*.deb "$test"
 	rm -f "$test"/*dbgsym*
+	[ -z "${OLDER:-}" ] || { mkdir "$test/older" && cp "$OLDER"/*.deb "$test/older"; }
 	run_inside "${2:-$(. /etc/os-release && echo "$VERSION_CODENAME")}"
 	exit
 fi
@@ -23,6 +25,7 @@ depends() { # what our packages need from the others
 
 step "Packages of others"
 apt update
+[ ! -d older ] || apt install ./older/*.deb
 apt satisfy --no-install-recommends "$(depends), dpdk, dpdk-dev, wireshark-common, tcpdump, gcc, libc6-dev, pkgconf"
 names=$(for deb in /mnt/*.deb; do dpkg-deb -f "$deb" Package; done)
 files >before

@@ -3,7 +3,7 @@
 # Builds the Debian packages from a copy of the tree, checks them with lintian, and leaves them in FOLDER, with a bill of
 # materials.
 # usage: deb.sh [FOLDER [ROOT]]: with ROOT, in the root of another suite, with the suite's name (trixie, sid);
-# created if missing
+# created if missing. OLDER: a folder of packages to install there first (jammy.sh)
 set -eu
 
 build() { # FOLDER, with the copy in it
@@ -36,6 +36,7 @@ quiet() {
 if [ "${1:-}" = --inside ]; then
 	quiet apt-get update
 	quiet apt-get install -y --no-install-recommends dpkg-dev fakeroot lintian
+	[ ! -d older ] || quiet apt-get install -y --no-install-recommends ./older/*.deb
 	quiet apt-get build-dep -y --no-install-recommends ./ringtap
 	rm deps.log
 	build .
@@ -51,9 +52,10 @@ out=$(cd "$out" && pwd)
 copy=$out/ringtap
 devtools/sources.sh "$copy"
 if [ -n "$root" ]; then
+	[ -z "${OLDER:-}" ] || cp -r "$OLDER" "$out/older"
 	devtools/root.sh "$root" "$out" ringtap/devtools/deb.sh --inside
 else
 	build "$out"
 fi
-rm -rf "$copy"
+rm -rf "$copy" "$out/older"
 ls "$out"/*.deb

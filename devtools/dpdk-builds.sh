@@ -31,11 +31,13 @@ build() { # build NAME TAG MESON_ARGS...
 	# 21.11 cannot leave out applications.
 	case $tag in v21.*) ;; *) set -- -Ddisable_apps=$apps "$@" ;; esac
 	# Debian's interpreter has the module that it needs.
-	PATH=/usr/bin:$PATH nice meson setup "$src/build" "$src" --prefix "$folder/$name" --libdir lib -Dplatform=generic \
+	PATH=/usr/bin:$PATH nice meson setup "$src/build" "$src" --prefix "${prefix:-$folder/$name}" \
+		--libdir "${libdir:-lib}" -Dplatform=generic \
 		-Dbuildtype=release -Dtests=false -Denable_drivers=$drivers -Ddisable_libs=$without "$@" \
 		>"$folder/$name.log" 2>&1 &&
 		PATH=/usr/bin:$PATH nice ninja -C "$src/build" >>"$folder/$name.log" 2>&1 &&
-		meson install -C "$src/build" --no-rebuild --quiet >>"$folder/$name.log" 2>&1 ||
+		DESTDIR=${prefix:+$folder/$name} meson install -C "$src/build" --no-rebuild --quiet \
+			>>"$folder/$name.log" 2>&1 ||
 		{ tail -n 30 "$folder/$name.log"; return 1; }
 	rm -rf "$src"
 }
@@ -47,6 +49,8 @@ for name in "$@"; do
 	many) build many v22.11.11 -Dmax_ethports=1024 -Dmax_lcores=512 ;;
 	few) build few v22.11.11 -Dmax_ethports=8 -Dmax_lcores=16 ;;
 	iova-va) build iova-va v22.11.11 -Denable_iova_as_pa=false ;;
+	# Under $folder/jammy, for /usr: a package (jammy.sh).
+	jammy) prefix=/usr libdir=lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH) build jammy v21.11.9 -Ddefault_library=shared ;;
 	history) build history v25.11.2 -Dc_args=-DRTE_MBUF_HISTORY_DEBUG ;; # notes operations on mbufs
 	21.11-static) build "$name" v21.11.9 -Ddefault_library=static ;;
 	23.11-static) build "$name" v23.11.4 -Ddefault_library=static ;;

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs a command in the root of a suite of Debian; FOLDER is /mnt there, where the command starts. A root that is
-# missing is made by debootstrap; its name is the suite's (bookworm, trixie, sid). All mounts are those of a
-# namespace, which ends with its processes; these end with the command, and with the process that ran this script.
+# missing is made by debootstrap; its name is the suite's (bookworm, trixie, sid, or jammy, which is a bookworm: jammy.sh).
+# All mounts are those of a namespace, which ends with its processes; these end with the command, and with the process
+# that ran this script.
 # usage: root.sh ROOT FOLDER COMMAND...
 set -eu
 
@@ -20,7 +21,9 @@ if [ ! -e "$root" ]; then
 	new=$root.new # so that a root is complete if it exists
 	rm -rf --one-file-system "$new"
 	mkdir -p "$new"
-	debootstrap --variant=minbase "$(basename "$root")" "$new" "$("$(dirname "$0")/mirror.sh")" >"$new.log" 2>&1 || {
+	suite=$(basename "$root")
+	[ "$suite" != jammy ] || suite=bookworm
+	debootstrap --variant=minbase "$suite" "$new" "$("$(dirname "$0")/mirror.sh")" >"$new.log" 2>&1 || {
 		tail "$new.log"
 		exit 1
 	}
