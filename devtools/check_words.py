@@ -31,7 +31,7 @@ RULES = [
 ]
 # The rules themselves, a licence, and data that programs have written.
 NOT_CHECKED = re.compile(
-    r"^devtools/check_words\.py$|^devtools/tests/test_lint\.py$|^web/uplot/LICENSE$|^e2e/web/axe/LICENSE|^docs/report/|\.(?:json|csv|html|svg|png|pcapng?)$"
+    r"^devtools/check_words\.py$|^devtools/tests/test_lint\.py$|^web/uplot/LICENSE$|^debian/copyright$|^e2e/web/axe/LICENSE|^docs/report/|\.(?:json|csv|html|svg|png|pcapng?)$"
 )
 
 

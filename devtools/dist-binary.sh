@@ -95,7 +95,7 @@ sbom() { # what is in the tree, of which package of Debian or other project
 		done
 		echo "contains uPlot $(sed -n 's/.*uPlot (v\([0-9.]*\)).*/\1/p' "$sources/web/uplot/uPlot.iife.min.js") MIT"
 		# shellcheck disable=SC2046 # names
-		dpkg-query -W -f 'contains ${binary:Package} ${Version}\n' $(ls $licences)
+		dpkg-query -W -f 'contains ${binary:Package} ${Version}\n' $(ls $licences | grep -vx uPlot)
 		echo "depends glibc"
 	} | "$sources/devtools/sbom.py" "ringtap-$version-x86_64" >"share/doc/ringtap/ringtap-$version.spdx.json"
 }
@@ -123,7 +123,7 @@ case ${1:-} in
 	quiet --build
 	cd ringtap
 	mkdir -p "build/tree$prefix/share/doc/ringtap"
-	cp LICENSE README.md CHANGELOG.md "build/tree$prefix/share/doc/ringtap"
+	cp README.md CHANGELOG.md "build/tree$prefix/share/doc/ringtap"
 	cd "build/tree$prefix"
 	bundle
 	sbom

@@ -19,7 +19,7 @@ export SOURCE_DATE_EPOCH
 
 sbom() { # sbom RPM...: packages, and what they need
 	for rpm; do
-		rpm -qp --queryformat 'package %{NAME} %{VERSION}-%{RELEASE} BSD-3-Clause\n' "$rpm"
+		rpm -qp --queryformat 'package %{NAME} %{VERSION}-%{RELEASE} %{LICENSE}\n' "$rpm"
 		rpm -qp --requires "$rpm" | sed -n '/^rpmlib\|^rtld/d; s/^\([^ (]*\).*/depends \1/p' | sort -u
 	done | devtools/sbom.py ringtap
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints a software bill of materials, SPDX 2.3 as JSON, of lines on standard input:
 
-    package NAME VERSION [LICENCE]     what is described; those below belong to it
-    contains NAME VERSION [LICENCE]    is inside of it
+    package NAME VERSION [LICENCE...]  what is described; those below belong to it
+    contains NAME VERSION [LICENCE...] is inside of it
     depends NAME [VERSION]             is needed beside it, or one of those described; without a version, any may be there
 
 usage: sbom.py NAME: the document's name. Its time is SOURCE_DATE_EPOCH; the same lines make the same document.
@@ -19,15 +19,16 @@ import time
 RELATIONS = {"contains": "CONTAINS", "depends": "DEPENDS_ON"}
 
 
-def package(name, version="", licence="NOASSERTION"):
+def package(name, version="", *licence):
+    expression = " ".join(licence) or "NOASSERTION"
     return {
         "SPDXID": "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", f"{name}-{version}".rstrip("-")),
         "name": name,
         "versionInfo": version or "NOASSERTION",
         "downloadLocation": "NOASSERTION",
         "filesAnalyzed": False,
-        "licenseConcluded": licence,
-        "licenseDeclared": licence,
+        "licenseConcluded": expression,
+        "licenseDeclared": expression,
         "copyrightText": "NOASSERTION",
     }
 
