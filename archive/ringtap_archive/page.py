@@ -19,7 +19,7 @@ def _version():
     try:
         return version("ringtap-archive")
     except PackageNotFoundError:
-        return "0.1.0"
+        return "unknown"
 
 
 def moment(ns: int) -> str:

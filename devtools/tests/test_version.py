@@ -15,6 +15,21 @@ FILES = [
     "packaging/ringtap.spec",
     "debian/changelog",
     "CHANGELOG.md",
+    "README.md",
+    "docs/usage.md",
+    "docs/compatibility.md",
+]
+PLACES = [
+    ("archive/pyproject.toml", '"{}"'),
+    ("lab/pyproject.toml", '"{}"'),
+    ("packaging/ringtap.spec", "Version:        {}"),
+    ("packaging/ringtap.spec", "- {}-1"),
+    ("debian/changelog", "({})"),
+    ("CHANGELOG.md", "] {}"),
+    ("README.md", "ringtap {}"),
+    ("docs/usage.md", "ringtap-{}-"),
+    ("docs/usage.md", "ringtap-{} "),
+    ("docs/compatibility.md", "Versions of {}"),
 ]
 
 
@@ -32,16 +47,23 @@ def version(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("name", FILES[1:])
-def test_another_version_is_found(version, tmp_path, name):
+@pytest.mark.parametrize(("name", "place"), PLACES)
+def test_another_version_is_found(version, tmp_path, name, place):
     assert version("check") == ""
     now = version().strip()
     path = tmp_path / name
-    path.write_text(path.read_text(encoding="utf-8").replace(now, "7.8.9", 1), encoding="utf-8")
-    assert version("check") == f"{name}: version 7.8.9; meson.build has {now}\n"
+    text = path.read_text(encoding="utf-8")
+    assert place.format(now) in text
+    path.write_text(text.replace(place.format(now), place.format("7.8.9"), 1), encoding="utf-8")
+    end = f"7.8.9; meson.build has {now}\n"
+    assert version("check") in (f"{name}: version {end}", f"{name}: version {now} {end}")
 
 
 def test_set(version):
     left = version("set", "7.8.9")
     assert version() == "7.8.9\n"
-    assert [line.split(":")[0] for line in left.splitlines()] == ["debian/changelog", "CHANGELOG.md"]
+    assert [line.split(":")[0] for line in left.splitlines()] == [
+        "packaging/ringtap.spec",
+        "debian/changelog",
+        "CHANGELOG.md",
+    ]
