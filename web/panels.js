@@ -4,7 +4,7 @@
 import { colour, faint, ink } from "./colours.js";
 import { Counts, Levels, countPoints, levelPoints, lowerBound, withZeros } from "./data.js";
 import { element } from "./dom.js";
-import { clock, count, duration, ticks, value } from "./text.js";
+import { apart, clock, count, duration, ticks, value } from "./text.js";
 import { usePointer } from "./time.js";
 
 export const COLUMN = 3;  // pixels of a step, at least
@@ -172,7 +172,7 @@ export function powers(from, to) {
 
 export function valueAxis(unit, log) {
   const splits = (_u, _i, from, to) => powers(from, to);
-  return { values: (_u, at) => at.map((v) => (v === null ? "" : value(v, unit))), ...(log ? { splits } : {}),
+  return { values: (_u, at) => apart(at, unit), ...(log ? { splits } : {}),
     ...(unit === "bytes" ? { incrs: Array.from({ length: 50 }, (_, k) => 2 ** k) } : {}) };
 }
 

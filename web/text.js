@@ -4,8 +4,8 @@
 const TIMES = [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]];
 const NS = 1000000000n;
 
-function digits(n) {
-  return Number(n.toPrecision(3)).toLocaleString("en-US", { maximumFractionDigits: 9 });
+function digits(n, significant) {
+  return Number(n.toPrecision(significant)).toLocaleString("en-US", { maximumFractionDigits: 9 });
 }
 
 // "36.2 ms"; n: significant digits.
@@ -19,26 +19,34 @@ export function count(n) {
   return Math.round(n).toLocaleString("en-US");
 }
 
-function scaled(n, base, prefixes) {
+function scaled(n, base, prefixes, significant) {
   let k = 0;
   while (Math.abs(n) >= base && k < prefixes.length - 1) {
     n /= base;
     k++;
   }
-  return `${digits(n)} ${prefixes[k]}`;
+  return `${digits(n, significant)} ${prefixes[k]}`;
 }
 
-// A value of a series or of a column.
-export function value(v, unit) {
+// A value of a series or of a column; n: significant digits.
+export function value(v, unit, n = 3) {
   if (v === null || v === undefined) return "–";
   if (typeof v === "string") return v;
   switch (unit) {
-    case "ns": return duration(v);
-    case "share": return `${digits(100 * v)} %`;
-    case "bytes": return scaled(v, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
+    case "ns": return duration(v, n);
+    case "share": return `${digits(100 * v, n)} %`;
+    case "bytes": return scaled(v, 1024, ["B", "KiB", "MiB", "GiB", "TiB"], n);
     case "count": return count(v);
-    case "/s": return `${scaled(v, 1000, ["", "k", "M", "G", "T"])}/s`;
-    default: return scaled(v, 1000, ["", "k", "M", "G", "T"]).trim();
+    case "/s": return `${scaled(v, 1000, ["", "k", "M", "G", "T"], n)}/s`;
+    default: return scaled(v, 1000, ["", "k", "M", "G", "T"], n).trim();
+  }
+}
+
+// Values beside an axis, with as many digits as tell them apart.
+export function apart(values, unit) {
+  for (let n = 3; ; n++) {
+    const texts = values.map((v) => (v === null ? "" : value(v, unit, n))), shown = texts.filter((text) => text);
+    if (n === 15 || new Set(shown).size === shown.length) return texts;
   }
 }
 

@@ -451,17 +451,14 @@ def test_distributions(shown):
 
 def test_points(shown):
     pixels = shown.pixels("points")
-    blue = [
-        (x / len(pixels[0]), 1 - y / len(pixels))
-        for y, row in enumerate(pixels)
-        for x, p in enumerate(row)
-        if p[0] < 60 < p[2] - p[0]
-    ]
-    for x, y in ((0.25, 0.5),):
-        assert any(abs(a - x) < 0.01 and abs(b - y) < 0.02 for a, b in blue)
+    blue = [(x, y) for y, row in enumerate(pixels) for x, p in enumerate(row) if p[0] < 60 < p[2] - p[0]]
+    across, down = len(pixels[0]), len(pixels)
+    assert any(abs(x / across - 0.25) < 0.01 and abs(y / down - 0.5) < 0.02 for x, y in blue)
     left, top, width, height = shown.box("points")
     shown.mouse("mouseMoved", left + 0.25 * width, top + 0.5 * height)
     assert shown.ask("document.getElementById('tip').lastChild.textContent") == "my-app: 1 MiB"
+    ticks = "view.panels.find(p => p.spec.id === 'points').axis().values(null, [1022500, 1023000, 1048576])"
+    assert shown.ask(ticks) == ["998.5 KiB", "999 KiB", "1 MiB"]
 
 
 def test_what_lies_over_a_heat_map(shown):
