@@ -10,14 +10,7 @@
 
 int out_file_open(struct out_file *o, const char *command, const char *path)
 {
-	*o = (struct out_file){.path = path};
-	if (!path)
-		return 0;
-	o->f = fopen(path, "we");
-	if (o->f)
-		return 0;
-	return message_fail(
-		-EIO, "%s: %s: %s; choose another file", command, path, strerror(errno));
+	return out_file_open_packets(o, command, path, false);
 }
 
 int out_file_open_packets(

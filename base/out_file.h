@@ -11,9 +11,9 @@ struct out_file {
 	FILE *f;
 };
 
-/* 0, or -errno after printing why. */
+/* 0, or -errno after printing why. Only the user can read the file: packet_file_open(). */
 int out_file_open(struct out_file *o, const char *command, const char *path);
-/* The same for packets: packet_file_open(). */
+/* group_read: the group can read it, too. */
 int out_file_open_packets(
 	struct out_file *o, const char *command, const char *path, bool group_read);
 /* 0, or -EINVAL after printing why: the output, NULL: none, is one of these inputs, which opening

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "out_file.h"
 #include "packet_file.h"
 #include "test_util.h"
 
@@ -187,10 +188,30 @@ static void links_to_nothing_name_the_file(void **state)
 	assert_int_equal(access("elsewhere", F_OK), -1);
 }
 
+/* Pages have addresses, also those that replace a page of an earlier version. */
+static void pages_and_reports_are_private(void **state)
+{
+	struct out_file o;
+
+	(void)state;
+	umask(0);
+	assert_int_equal(close(open("old.html", O_CREAT | O_WRONLY, 0644)), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		const char *path = i ? "old.html" : "new.html";
+
+		assert_int_equal(out_file_open(&o, "explain", path), 0);
+		assert_int_equal(mode_of(path), 0600);
+		assert_true(fputs("page", o.f) >= 0);
+		assert_int_equal(out_file_close(&o, "explain", 0), 0);
+		assert_int_equal(mode_of(path), 0600);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(new_files_are_private),
+		cmocka_unit_test(pages_and_reports_are_private),
 		cmocka_unit_test(the_umask_does_not_keep_the_group_out),
 		cmocka_unit_test(files_that_exist_become_private),
 		cmocka_unit_test(others_get_no_packets),

@@ -507,13 +507,13 @@ static int open_files(struct session *s)
 {
 	const struct trace_config *cfg = s->t->cfg;
 
-	if (cfg->output && out_file_open_packets(&s->file, "trace timeline", cfg->output, false))
+	if (cfg->output && out_file_open(&s->file, "trace timeline", cfg->output))
 		return STATUS_FAILED;
 	if (s->file.f)
 		setvbuf(s->file.f, NULL, _IOFBF, FILE_ROOM);
 	if (!cfg->html)
 		return STATUS_OK;
-	if (out_file_open_packets(&s->html, "trace timeline", cfg->html, false))
+	if (out_file_open(&s->html, "trace timeline", cfg->html))
 		return STATUS_FAILED;
 	s->l.out.page = timeline_page_new();
 	return s->l.out.page ? STATUS_OK
