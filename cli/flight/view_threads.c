@@ -201,7 +201,7 @@ static void add_interval(struct lanes *l, uint32_t thread, uint64_t start_ns, ui
 static void add_gap(struct lanes *l, const struct activity *a)
 {
 	const struct ringtap_gap *g = a->gap;
-	char text[256], where[128] = "", why[160], name[RINGTAP_NAME_LEN];
+	char text[384], where[128] = "", why[160], name[RINGTAP_NAME_LEN];
 	enum cause cause = cause_of(l, a, why, sizeof(why));
 
 	if (g->port < a->snapshot->port_count)

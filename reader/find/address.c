@@ -129,6 +129,8 @@ int rt_address_socket(const struct rt_address *a, const char *base, char name[RT
 		snprintf(pid, sizeof(pid), "@%d", (int)a->secondary);
 	if (a->instance)
 		snprintf(number, sizeof(number), ":%u", a->instance);
-	snprintf(name, RT_SOCKET_NAME_MAX, "%.17s%s%s", base, pid, number);
+	if (snprintf(name, RT_SOCKET_NAME_MAX, "%.17s%s%s", base, pid, number) >=
+		RT_SOCKET_NAME_MAX)
+		return -ENAMETOOLONG;
 	return 0;
 }

@@ -103,6 +103,9 @@ static void test_sockets_are_named_after_the_address(void **state)
 	assert_int_equal(rt_socket_secondary(name, &pid), 255);
 	assert_int_equal(pid, 4194304);
 	assert_int_equal(rt_address_socket(&a, RT_TELEMETRY_SOCKET, name), -ENOENT);
+	a.secondary = INT32_MAX;
+	a.instance = UINT32_MAX;
+	assert_int_equal(rt_address_socket(&a, RT_SOCKET_NAME, name), -ENAMETOOLONG);
 }
 
 static void test_names_of_sockets_are_recognized(void **state)
