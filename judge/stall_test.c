@@ -51,6 +51,14 @@ static int setup(void **state)
 	return 0;
 }
 
+static const struct verdict *find(enum verdict_id id)
+{
+	for (unsigned i = 0; i < d.count; i++)
+		if (d.verdict[i].id == id)
+			return &d.verdict[i];
+	return NULL;
+}
+
 static const struct verdict *judge(void)
 {
 	struct examination e = {.app = &app,
@@ -58,11 +66,7 @@ static const struct verdict *judge(void)
 
 	memset(&d, 0, sizeof(d));
 	diagnose(&e, &d);
-	for (unsigned i = 0; i < d.count; i++)
-		if (d.verdict[i].id == VERDICT_STALLED || d.verdict[i].id == VERDICT_HEALTHY)
-			return &d.verdict[i];
-	fail();
-	return NULL;
+	return find(VERDICT_STALLED) ? find(VERDICT_STALLED) : find(VERDICT_HEALTHY);
 }
 
 static void a_stall_is_not_healthy(void **state)
@@ -91,11 +95,24 @@ static void a_thread_that_sleeps_has_gaps_without_work(void **state)
 	assert_int_equal(judge()->id, VERDICT_STALLED);
 }
 
+/* Its time and cycles are not all its own. */
+static void more_threads_do_not_help_one_without_a_cpu(void **state)
+{
+	queues[0][0].max_burst = queues[1][0].max_burst = 32;
+	judge();
+	assert_non_null(strstr(find(VERDICT_SATURATED)->advice, "more queues and threads"));
+	threads[1][0].wait_ns = 400000000;
+	judge();
+	assert_int_equal(find(VERDICT_PREEMPTED)->grade, GRADE_FAULT);
+	assert_non_null(strstr(find(VERDICT_SATURATED)->advice, "Give it a CPU first"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_stall_is_not_healthy, setup),
 		cmocka_unit_test_setup(a_thread_that_sleeps_has_gaps_without_work, setup),
+		cmocka_unit_test_setup(more_threads_do_not_help_one_without_a_cpu, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -407,6 +407,18 @@ static bool judged(const struct diagnosis *d, enum verdict_id id)
 	return false;
 }
 
+/* Whether the thread of this verdict is pre-empted. */
+static bool waits_for_cpu(const struct diagnosis *d, const struct verdict *v)
+{
+	for (unsigned i = 0; i < d->count; i++)
+		if (d->verdict[i].id == VERDICT_PREEMPTED && d->verdict[i].grade == GRADE_FAULT &&
+			!strcmp(d->verdict[i].where, v->where))
+			return true;
+	return false;
+}
+
+static const char wait_advice[] =
+	"Give it a CPU first: its time and its cycles a packet have the time without one in them";
 static const char limit_advice[] =
 	"More traffic will be lost. Where the source could send more (see its counters), more "
 	"queues and threads, or less work a packet";
@@ -429,6 +441,8 @@ void rule_saturated(const struct examination *e, struct diagnosis *d)
 		if (!v)
 			return;
 		where_thread(v, ringtap_snapshot_thread(e->span.to, i));
+		if (waits_for_cpu(d, v))
+			v->advice = wait_advice;
 		verdict_add_evidence(v,
 			"it works %.1f %% of its time, and %.0f %% of the polls of a queue bring "
 			"as many packets as requested (%u): more are waiting",
