@@ -100,6 +100,61 @@ static void fates_are_awaited_beyond_the_timeout(void **state)
 	end(&t);
 }
 
+/* Traffic ends before the recording does. */
+static void nothing_is_pending_after_the_end_of_the_recording(void **state)
+{
+	for (unsigned ends = 0; ends < 2; ends++) {
+		struct test t;
+
+		begin(&t, MEMORY);
+		RX(&t, 1000, 1);
+		RX(&t, 1001, 2);
+		TX(&t, 1002, 2);
+		put_mark_of(&t, RECORD_END, 1000 + TIMEOUT - !ends);
+		join_end(t.j);
+		assert_int_equal(t.j->not_sent, ends);
+		assert_int_equal(t.j->open, !ends);
+		assert_int_equal(t.j->last_ns, 1002);
+		expect_told(&t, 1, ends ? FATE_NOT_SENT : FATE_OPEN, 1);
+		end(&t);
+	}
+}
+
+/* The end is later than a last packet that no other record confirms, but not by the timeout. */
+static void a_packet_after_a_pause_is_pending_at_the_end(void **state)
+{
+	const uint64_t late = UINT64_C(60000000000);
+	struct test t;
+
+	begin(&t, MEMORY);
+	RX(&t, 1000, 1);
+	RX(&t, late, 2);
+	put_mark_of(&t, RECORD_END, late + TIMEOUT - 1);
+	join_end(t.j);
+	assert_int_equal(t.j->not_sent, 1);
+	assert_int_equal(t.j->open, 1);
+	assert_int_equal(t.j->outliers, 0);
+	end(&t);
+}
+
+static void packets_with_a_fate_are_not_pending(void **state)
+{
+	struct test t;
+
+	begin(&t, MEMORY);
+	put_mark(&t, RECORD_FATES_BEGIN);
+	for (uint64_t id = 1; id <= 4; id++)
+		RX(&t, 1000 + id, id);
+	put_fate(&t, 1100, 1, RT_FATES_NOT_OFFERED);
+	put_fate(&t, 1100, 2, RT_FATES_UNKNOWN);
+	put_fate(&t, 1100, 3, RT_FATES_OPEN);
+	put_mark(&t, RECORD_FATES_END);
+	join_end(t.j);
+	assert_int_equal(t.j->not_sent, 2);
+	assert_int_equal(t.j->open, 2);
+	end(&t);
+}
+
 static void unknown_fates_have_reasons(void **state)
 {
 	struct test t;
@@ -445,6 +500,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fates_are_awaited_beyond_the_timeout),
+		cmocka_unit_test(nothing_is_pending_after_the_end_of_the_recording),
+		cmocka_unit_test(a_packet_after_a_pause_is_pending_at_the_end),
+		cmocka_unit_test(packets_with_a_fate_are_not_pending),
 		cmocka_unit_test(unknown_fates_have_reasons),
 		cmocka_unit_test(without_an_end_packets_are_open),
 		cmocka_unit_test(two_recordings_with_fates),

@@ -103,12 +103,15 @@ static void count_times(struct join *j, const struct waiting *w)
 		j->times_number[times] = w->number;
 }
 
-/* By records only. unsent: the fate of a packet that was not sent. */
+/* By records only, apart from a fate that ended the wait. unsent: the fate of a packet that was not
+ * sent. */
 static void count_leaving(struct join *j, const struct waiting *w, enum fate unsent)
 {
 	count_times(j, w);
 	if (w->sent)
 		return;
+	if (unsent == FATE_OPEN && w->fate && w->fate != RT_FATES_OPEN)
+		unsent = FATE_NOT_SENT;
 	if (unsent == FATE_NOT_SENT)
 		count_unsent(j, w);
 	j->open += unsent == FATE_OPEN;
@@ -163,16 +166,16 @@ static void time_out(struct join *j, struct waiting *w)
 	waitlist_newest(&j->late)->late = true;
 }
 
-static bool over(const struct join *j, const struct waiting *w)
+static bool over(const struct join *j, const struct waiting *w, uint64_t ns)
 {
-	return j->last_ns > w->since_ns && j->last_ns - w->since_ns >= j->timeout_ns;
+	return ns > w->since_ns && ns - w->since_ns >= j->timeout_ns;
 }
 
-static void expire(struct join *j)
+static void expire(struct join *j, uint64_t ns)
 {
 	struct waiting *w;
 
-	while ((w = waitlist_oldest(&j->waitlist)) && over(j, w))
+	while ((w = waitlist_oldest(&j->waitlist)) && over(j, w, ns))
 		time_out(j, w);
 }
 
@@ -184,7 +187,7 @@ static void flush(struct join *j)
 	while (waitlist_oldest(&j->late))
 		leave(j, &j->late, FATE_NOT_SENT);
 	while ((w = waitlist_oldest(&j->waitlist)))
-		leave(j, &j->waitlist, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
+		leave(j, &j->waitlist, over(j, w, j->last_ns) ? FATE_NOT_SENT : FATE_OPEN);
 }
 
 /* Files that are not in the order of their times: the clock begins again. */
@@ -193,7 +196,7 @@ static void begin_anew(struct join *j, uint64_t ns)
 	const struct waiting *w, *stays = j->doubt_waits ? waitlist_newest(&j->waitlist) : NULL;
 
 	while ((w = waitlist_oldest(&j->waitlist)) && w != stays)
-		leave(j, &j->waitlist, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
+		leave(j, &j->waitlist, over(j, w, j->last_ns) ? FATE_NOT_SENT : FATE_OPEN);
 	j->last_ns = ns;
 }
 
@@ -222,7 +225,7 @@ static void jump(struct join *j)
 	j->last_ns = j->doubt_ns;
 	j->first_ns = j->doubt_ns < j->first_ns ? j->doubt_ns : j->first_ns;
 	j->doubt = false;
-	expire(j);
+	expire(j, j->last_ns);
 }
 
 /* A single record of another time would let all packets around it be over. */
@@ -248,7 +251,16 @@ static void let_time_pass(struct join *j, uint64_t ns)
 		j->first_ns = ns;
 	if (ns > j->last_ns)
 		j->last_ns = ns;
-	expire(j);
+	expire(j, j->last_ns);
+}
+
+/* A recording goes on after its last packet. */
+static void end_recording(struct join *j, uint64_t ns)
+{
+	/* Its end confirms a last packet after a pause. */
+	if (j->doubt && j->doubt_ns > j->last_ns && j->doubt_ns <= ns)
+		jump(j);
+	expire(j, ns);
 }
 
 void join_end(struct join *j)
@@ -482,6 +494,7 @@ static void join_record(struct join *j, const struct record *r, const struct ahe
 		known_name_reason(&j->fates, r->fate, r->why, (const char *)r->data, r->caplen);
 		return;
 	case RECORD_FATES_BEGIN: begin_fates(j, r->ns); return;
+	case RECORD_END: end_recording(j, r->ns); return;
 	case RECORD_FATES_END: j->fates.ended = j->fates.present; return;
 	default: break;
 	}

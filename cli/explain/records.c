@@ -234,7 +234,7 @@ static void begin_capture(struct port *p, uint64_t start)
 	p->start = start;
 }
 
-static void take_statistics(struct records *b, const struct block *f)
+static int take_statistics(struct records *b, const struct block *f, struct record *r)
 {
 	const struct statistics *s = &b->blocks.statistics;
 	struct port *p = &b->ports[b->local[f->local]];
@@ -245,6 +245,10 @@ static void take_statistics(struct records *b, const struct block *f)
 		p->missed = s->dropped;
 	if (s->os_dropped != NO_COUNT)
 		p->lost = s->os_dropped;
+	if (s->end_ns == NO_COUNT)
+		return 0;
+	*r = (struct record){.kind = RECORD_END, .ns = s->end_ns, .queue = NO_QUEUE};
+	return 1;
 }
 
 /* ---- packets ---- */
@@ -358,7 +362,7 @@ static int take_block(struct records *b, struct block *f, struct record *r)
 	case BLOCK_END: return b->blocks.torn[0] ? -EBADMSG : -ENODATA;
 	case BLOCK_PACKET: return take_packet(b, f, r);
 	case BLOCK_INTERFACE: return take_interface(b, f);
-	case BLOCK_STATISTICS: take_statistics(b, f); return 0;
+	case BLOCK_STATISTICS: return take_statistics(b, f, r);
 	case BLOCK_FATES: return take_fates(b, r);
 	default: return 0;
 	}

@@ -39,6 +39,7 @@ enum record_kind {
 			     */
 	RECORD_FATES_END,   /* no more of them follow */
 	RECORD_REASON,      /* the text of a reason that the application gave */
+	RECORD_END,         /* the recording on an interface ended at ns: isb_endtime */
 };
 
 struct record {

@@ -332,6 +332,26 @@ static void losses_of_captures(void **state)
 	}
 }
 
+/* Statistics without isb_endtime come while the recording goes on. */
+static void the_end_of_the_recording_is_a_record(void **state)
+{
+	const uint32_t end[2] = {1, 500}; /* high, low: as the file has times */
+	struct record r[16];
+
+	section(&file);
+	interface(&file, "p0", NULL, NULL, 9);
+	statistics(&file, 0, 0, 0);
+	begin_block(&file, STATISTICS);
+	put32(&file, 0);
+	put64(&file, 0);
+	option(&file, 3, end, sizeof(end));
+	end_block(&file);
+	assert_int_equal(take_file(r), 1);
+	assert_int_equal(r[0].kind, RECORD_END);
+	assert_int_equal(r[0].ns, (UINT64_C(1) << 32) + 500);
+	assert_int_equal(r[0].number, 0);
+}
+
 /* ---- damage ---- */
 
 static void put_three(void)
@@ -464,6 +484,7 @@ int main(void)
 		with_records(one_application_needs_no_name),
 		with_records(parts_are_named),
 		with_records(losses_of_captures),
+		with_records(the_end_of_the_recording_is_a_record),
 		with_records(files_that_end_too_early),
 		with_records(blocks_that_cannot_be),
 		with_records(statistics_of_nothing),
