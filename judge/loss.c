@@ -257,9 +257,10 @@ static void queue_evidence(struct verdict *v, const struct examination *e, uint3
 		tally_add(&t, &e->span, i);
 		if (t.packets)
 			verdict_add_evidence(v,
-				"queue %u, %s: %s packets handed over in bursts of %.1f", q->queue,
-				thread_name(name, ringtap_snapshot_thread(f, q->thread)),
-				format_count(count, t.packets), tally_mean_busy(&t));
+				"queue %u, %s: %s packets handed over in %.1f s, in bursts of %.1f",
+				q->queue, thread_name(name, ringtap_snapshot_thread(f, q->thread)),
+				format_count(count, t.packets), e->span.seconds,
+				tally_mean_busy(&t));
 	}
 }
 
