@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/numbers.h"
 #include "base/util.h"
 #include "conditions.h"
 #include "flight.h"
@@ -38,6 +39,22 @@ static void check_level(struct flight *f, const struct trigger *t, bool met, con
 	if (met && !s->holds && !early)
 		condition_met(f, t, e);
 	s->holds = met && !early;
+}
+
+const char *conditions_summary(const struct flight *f, char text[FLIGHT_SUMMARY])
+{
+	char made[FORMAT_LEN], more[FORMAT_LEN];
+	uint64_t suppressed = 0;
+
+	for (unsigned i = 0; i < f->cfg->trigger_count; i++)
+		suppressed += f->states[i].suppressed;
+	format_count(made, f->made);
+	if (suppressed)
+		snprintf(text, FLIGHT_SUMMARY, "%s, %s more within --cooldown", made,
+			format_count(more, suppressed));
+	else
+		snprintf(text, FLIGHT_SUMMARY, "%s", made);
+	return text;
 }
 
 static void check(struct flight *f, const struct trigger *t, bool met, const struct event *e)

@@ -15,6 +15,9 @@ void condition_met(struct flight *f, const struct trigger *t, const struct event
 /* Takes a snapshot, checks conditions with it and keeps one a second. 0; -EPIPE: the application
  * has ended. */
 int conditions_step(struct flight *f);
+/* Writes the number of incidents, and of events that made none, to text. Returns text. */
+#define FLIGHT_SUMMARY 96
+const char *conditions_summary(const struct flight *f, char text[FLIGHT_SUMMARY]);
 /* Prints conditions that nothing in the application can meet yet. */
 void conditions_warn(const struct flight *f);
 /* Makes the history reach to this time, if the application still answers: an incident's end may be

@@ -184,11 +184,14 @@ static void miss(struct fake_app *a, uint64_t ns)
 static void an_event_is_an_incident_after_each_cooldown(void **state)
 {
 	struct trigger *t = on("missed", 2 * NS_PER_S);
+	char summary[FLIGHT_SUMMARY];
 
 	app->work = miss;
 	step_for(6 * NS_PER_S);
 	MADE_AT(5, 25, 45);
 	assert_int_equal(flight_state(&f, t)->suppressed, 9);
+	f.made = 3;
+	assert_string_equal(conditions_summary(&f, summary), "3, 9 more within --cooldown");
 	assert_string_equal(made[0].event.where, "p0");
 	assert_float_equal(made[0].event.value, 100, 1e-9);
 	/* Between the readings of the driver. */

@@ -274,6 +274,7 @@ static void finish_incidents(struct flight *f)
 
 static int run_attached(struct flight *f)
 {
+	char summary[FLIGHT_SUMMARY];
 	int ret, status;
 
 	if (f->cfg->keep_ns)
@@ -310,7 +311,7 @@ static int run_attached(struct flight *f)
 	status_close(f);
 	keeper_stop(f);
 	if (!f->cfg->quiet)
-		fprintf(stderr, "Incidents: %llu\n", (unsigned long long)f->made);
+		fprintf(stderr, "Incidents: %s\n", conditions_summary(f, summary));
 	return status == STATUS_OK && f->failed ? STATUS_FAILED : status;
 }
 
