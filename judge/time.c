@@ -95,7 +95,7 @@ static const struct ringtap_gap *worst_gap(
 	const struct examination *e, const struct ringtap_thread_stats *t)
 {
 	for (uint32_t i = 0; i < t->gap_count; i++)
-		if (ringtap_thread_gap(t, i)->start_ns >= e->span.from->taken_ns)
+		if (rates_has_gap(&e->span, ringtap_thread_gap(t, i)))
 			return ringtap_thread_gap(t, i);
 	return NULL;
 }

@@ -80,18 +80,17 @@ void subject_make(struct subject *x, const struct span *span, enum rt_metric_obj
 bool subject_gap(struct subject *x, const struct subject *thread, uint32_t i)
 {
 	const struct ringtap_thread_stats *t = thread->thread;
-	uint64_t since_ns = thread->span->from->taken_ns;
 
 	*x = (struct subject){.span = thread->span, .object = RT_OBJECT_GAP, .thread = t};
 	for (uint32_t k = 0; k < t->gap_count; k++) {
 		x->gap = ringtap_thread_gap(t, k);
-		if ((x->gap->start_ns >= since_ns || x->gap->open) && !i--)
+		if (rates_has_gap(thread->span, x->gap) && !i--)
 			return true;
 	}
 	x->gap = NULL;
 	for (uint32_t k = 0; k < t->microburst_count; k++) {
 		x->microburst = ringtap_thread_microburst(t, k);
-		if (x->microburst->start_ns >= since_ns && !i--)
+		if (rates_has_microburst(thread->span, x->microburst) && !i--)
 			return true;
 	}
 	return false;

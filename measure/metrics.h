@@ -45,7 +45,7 @@ uint32_t subject_count(const struct ringtap_snapshot *f, enum rt_metric_object o
  * threads). It lives as long as span. */
 void subject_make(struct subject *x, const struct span *span, enum rt_metric_object object,
 	uint32_t i, bool sums);
-/* Gap or microburst i of a thread that began within the span. False: there are no more. */
+/* Gap or microburst i of a thread that is in the span. False: there are no more. */
 bool subject_gap(struct subject *x, const struct subject *thread, uint32_t i);
 /* Whether a port, mempool, ring, xstat or device is there no more, or a thread has ended. */
 bool subject_gone(const struct subject *x);

@@ -9,7 +9,7 @@ static void set(json_t *j, const char *key, json_t *value)
 	json_object_set_new(j, key, value);
 }
 
-/* The gaps and microbursts that began within the interval. */
+/* The gaps and microbursts that ended within the interval, and the gap that lasts. */
 static void set_gaps(json_t *j, const struct subject *x)
 {
 	json_t *gaps = json_array(), *microbursts = json_array();

@@ -179,12 +179,29 @@ void tally_classes(const struct tally *t, uint64_t classes[BURST_CLASSES])
 	classes[BURST_CLASSES - 1] += t->big_calls;
 }
 
-static void worst(const struct ringtap_thread_stats *t, uint64_t since_ns, struct thread_rates *out)
+/* One that ended while a snapshot was taken may be in it, and counts in the next interval. */
+static bool ended_in(const struct span *s, uint64_t start_ns, uint64_t ns)
+{
+	return start_ns + ns > s->from->taken_ns && start_ns + ns <= s->to->taken_ns;
+}
+
+bool rates_has_gap(const struct span *s, const struct ringtap_gap *g)
+{
+	return g->open || ended_in(s, g->start_ns, g->ns);
+}
+
+bool rates_has_microburst(const struct span *s, const struct ringtap_microburst *m)
+{
+	return ended_in(s, m->start_ns, m->ns);
+}
+
+static void worst(
+	const struct ringtap_thread_stats *t, const struct span *s, struct thread_rates *out)
 {
 	for (uint32_t i = 0; i < t->gap_count; i++) {
 		const struct ringtap_gap *g = ringtap_thread_gap(t, i);
 
-		if (g->start_ns < since_ns && !g->open)
+		if (!rates_has_gap(s, g))
 			continue;
 		out->worst_gap_ns = fmax(out->worst_gap_ns, (double)g->ns);
 		if (!g->packets)
@@ -193,7 +210,7 @@ static void worst(const struct ringtap_thread_stats *t, uint64_t since_ns, struc
 	for (uint32_t i = 0; i < t->microburst_count; i++) {
 		const struct ringtap_microburst *m = ringtap_thread_microburst(t, i);
 
-		if (m->start_ns >= since_ns && m->packets > out->largest_microburst)
+		if (rates_has_microburst(s, m) && m->packets > out->largest_microburst)
 			out->largest_microburst = m->packets;
 	}
 }
@@ -229,7 +246,7 @@ void rates_thread(const struct span *s, uint32_t i, struct thread_rates *out)
 		.wait = share((double)grown(b->wait_ns, e->wait_ns) / kernel_ns),
 		.preempted = (double)grown(b->preempted, e->preempted) / kernel_ns * 1e9,
 	};
-	worst(b, s->from->taken_ns, out);
+	worst(b, s, out);
 }
 
 void rates_latency(const struct span *s, uint32_t pair, struct latency_rates *out)

@@ -76,6 +76,10 @@ struct thread_rates {
 	uint64_t largest_microburst; /* packets */
 };
 void rates_thread(const struct span *s, uint32_t i, struct thread_rates *out);
+/* Whether it ended within the span, whenever it began: an interval has the whole length. A gap that
+ * lasts is in each span, with its age. */
+bool rates_has_gap(const struct span *s, const struct ringtap_gap *g);
+bool rates_has_microburst(const struct span *s, const struct ringtap_microburst *m);
 
 /* From receive to send, over the interval; max since the collector is on. NAN without packets. */
 struct latency_rates {

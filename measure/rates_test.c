@@ -143,6 +143,43 @@ static void shares_of_threads(void **state)
 	assert_true(isnan(r.wait));
 }
 
+/* 1000 s … 1001 s */
+static void gaps_count_where_they_end(void **state)
+{
+	struct ringtap_gap gaps[] = {{.start_ns = 999300000000, .ns = 800000000, .packets = 1},
+		{.start_ns = 999300000000, .ns = 700000000}, /* in the interval before */
+		{.start_ns = 1000600000000, .ns = 400000000},
+		{.start_ns = 1000600000000, .ns = 400000001, .packets = 1}, /* in the next one */
+		{.start_ns = 999000000000, .ns = 500000000, .packets = 1, .open = true}};
+	struct ringtap_microburst many[] = {
+		{.start_ns = 999900000000, .ns = 100000000, .packets = 9},
+		{.start_ns = 999900000000, .ns = 100000001, .packets = 7}};
+	struct subject thread, x;
+	struct thread_rates r;
+	struct span s;
+
+	threads[1][0].gaps = (struct ringtap_array){gaps, sizeof(gaps[0])};
+	threads[1][0].microbursts = (struct ringtap_array){many, sizeof(many[0])};
+	threads[1][0].gap_count = 5;
+	threads[1][0].microburst_count = 2;
+	assert_true(span_of(&app, &s));
+	rates_thread(&s, 0, &r);
+	assert_true(r.worst_gap_ns == 8e8 && r.worst_idle_gap_ns == 4e8);
+	assert_int_equal(r.largest_microburst, 7);
+	subject_make(&thread, &s, RT_OBJECT_GAP, 0, true);
+	assert_true(subject_gap(&x, &thread, 0) && x.gap == &gaps[0]);
+	assert_true(subject_gap(&x, &thread, 1) && x.gap == &gaps[2]);
+	assert_true(subject_gap(&x, &thread, 2) && x.gap == &gaps[4]);
+	assert_true(subject_gap(&x, &thread, 3) && x.microburst == &many[1]);
+	assert_false(subject_gap(&x, &thread, 4));
+	/* Ended since it was shown to last, or ended while the snapshot was taken. */
+	s.to = &(struct ringtap_snapshot){.taken_ns = 1000050000000};
+	assert_false(rates_has_gap(&s, &gaps[0]));
+	s.to = &snapshots[1];
+	s.from = &(struct ringtap_snapshot){.taken_ns = 1000050000000};
+	assert_true(rates_has_gap(&s, &gaps[0]));
+}
+
 static void unsent_only_where_it_is_certain(void **state)
 {
 	struct driver_counts d;
@@ -320,7 +357,7 @@ static void every_metric_has_a_value(void **state)
 {
 	static struct ringtap_pool_stats pool = {
 		.name = "p", .ops = "o", .size = 2, .page_bytes = 1};
-	static struct ringtap_gap gap = {.start_ns = UINT64_MAX, .ns = 5, .packets = 1};
+	static struct ringtap_gap gap = {.start_ns = 1000 * NS_PER_S, .ns = 5, .packets = 1};
 	static uint64_t bucket[RINGTAP_BURSTS * 8];
 	static struct ringtap_pair_stats pair = {.bucket = bucket};
 	const enum rt_metric_object parts[] = {RT_OBJECT_PORT, RT_OBJECT_DRIVER, RT_OBJECT_CALLS,
@@ -430,6 +467,7 @@ int main(void)
 		cmocka_unit_test_setup(time_goes_on_when_the_clock_is_set_back, setup),
 		cmocka_unit_test_setup(tallies_of_queues, setup),
 		cmocka_unit_test_setup(shares_of_threads, setup),
+		cmocka_unit_test_setup(gaps_count_where_they_end, setup),
 		cmocka_unit_test_setup(unsent_only_where_it_is_certain, setup),
 		cmocka_unit_test_setup(the_first_reading_begins_an_interval, setup),
 		cmocka_unit_test_setup(no_percentile_is_above_the_maximum, setup),

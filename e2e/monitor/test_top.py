@@ -142,6 +142,30 @@ def test_counts_are_exact(app, lines):
         assert before - 5_000_000 < ns_of(g["start"]) < after + 5_000_000
 
 
+@pytest.mark.nightly
+def test_a_gap_counts_once_where_it_ends(app, lines):
+    """It lasts over several readings, which show its age."""
+    it = lines(app, "--collectors", "polls,busy,gaps")
+
+    def gaps(state):
+        return [
+            (t["max_gap_ns"], g["duration_ns"])
+            for d in it.documents
+            for t in d["threads"]
+            for g in t["gaps"]
+            if g["open"] == state and g["duration_ns"] > 200e6
+        ]
+
+    app.rx(n=1)
+    it.until(lambda: len(gaps(True)) == 2)
+    lasted = max(ns for _, ns in gaps(True))
+    app.rx(n=1)
+    it.until(lambda: gaps(False))
+    it.next()
+    ((longest, length),) = gaps(False)
+    assert longest >= length >= lasted
+
+
 def test_counts_are_those_of_testpmd(testpmd, lines):
     """A complete run: packets, and its own histogram of bursts."""
     pmd = testpmd("net_ring0", "net_ring1", args=("--record-burst-stats",))
