@@ -44,14 +44,16 @@ static json_int_t process_of(json_t *maps, uint64_t tid)
 }
 
 static json_t *taker_row(
-	json_t *maps, const char *key, json_t *stats, uint64_t tid, const char *name)
+	json_t *maps, const char *key, json_t *stats, const uint64_t tids[2], const char *name)
 {
 	json_t *row = json_object(), *off = maps_get(maps, "@off", key);
-	json_int_t pid = *name ? process_of(maps, tid) : -1;
+	json_int_t pid = *name ? process_of(maps, tids[1]) : -1;
+	json_t *none = tids[1] == tids[0] ? json_string("(stopped or asleep)") : json_null();
 
-	json_object_set_new(row, "by", *name ? json_text(name) : json_null());
+	json_object_set_new(row, "by", *name ? json_text(name) : json_incref(none));
+	json_decref(none);
 	json_object_set_new(row, "pid", pid < 0 ? json_null() : json_integer(pid));
-	json_object_set_new(row, "tid", *name ? json_count(tid) : json_null());
+	json_object_set_new(row, "tid", *name ? json_count(tids[1]) : json_null());
 	json_object_set(row, "count", json_object_get(stats, "count"));
 	json_object_set(row, "total_ns", json_object_get(stats, "total"));
 	json_object_set(row, "max_ns", maps_get(maps, "@worst", key));
@@ -60,7 +62,8 @@ static json_t *taker_row(
 }
 
 /* The threads that had the CPU instead of this one, and for how long. The map's keys are two
- * threads and the second one's name. */
+ * threads and the second one's name: the same twice, without a name, for one that was stopped or
+ * asleep. */
 static json_t *takers(json_t *maps, const char *map, uint64_t tid)
 {
 	json_t *rows = json_array(), *stats;
@@ -72,7 +75,7 @@ static json_t *takers(json_t *maps, const char *map, uint64_t tid)
 		const char *name = maps_key(key, n, 2);
 
 		if (name && n[0] == tid)
-			json_array_append_new(rows, taker_row(maps, key, stats, n[1], name));
+			json_array_append_new(rows, taker_row(maps, key, stats, n, name));
 	}
 	maps_sort(rows, "total_ns");
 	return rows;

@@ -321,18 +321,20 @@ static void names_do_not_steer_terminals(void **state)
 	json_decref(row);
 }
 
-/* Two programs of one name, a thread that has ended, the idle task, and no other task at all. */
+/* Two programs of one name, a thread that has ended, the idle task, no other task at all, and a
+ * thread that was asleep. */
 static void namesakes_are_told_apart(void **state)
 {
 	static const char *const rows[][3] = {{"rt-hog", "71", "71"}, {"rt-hog", "72", "73"},
-		{"swapper/1", "0", "0"}, {"gone", "null", "999999999"}, {"null", "null", "null"}};
+		{"swapper/1", "0", "0"}, {"gone", "null", "999999999"}, {"null", "null", "null"},
+		{"(stopped or asleep)", "null", "null"}};
 	json_t *maps = maps_read(
 		"{\"type\": \"hist\", \"data\": {\"@gap\": {\"5,poll\": []}}}\n"
 		"{\"type\": \"map\", \"data\": {\"@process\": {\"71\": 71, \"73\": 72}}}\n"
 		"{\"type\": \"stats\", \"data\": {\"@long\": {\"5,71,rt-hog\": {\"count\": 1, "
 		"\"total\": 9},\"5,73,rt-hog\": {\"count\": 2, \"total\": 8},\"5,0,swapper/1\": "
 		"{\"count\": 1, \"total\": 7},\"5,999999999,gone\": {\"count\": 1, \"total\": "
-		"6},\"5,0,\": {\"count\": 1, \"total\": 5},\"6,71,rt-hog\": {\"count\": 1, "
+		"6},\"5,0,\": {\"count\": 1, \"total\": 5},\"5,5,\": {\"count\": 1, \"total\": 4},\"6,71,rt-hog\": {\"count\": 1, "
 		"\"total\": 4}}}}");
 	const struct trace_config cfg = {.long_ns = 100000};
 	static struct ringtap_snapshot none;

@@ -278,6 +278,7 @@ def test_a_known_gap(app, trace):
     # The gap is between two polls, within the times that the application reports.
     long = max(thread["long"], key=lambda t: t["max_ns"])  # under load there are others
     assert thread["thread"]["tid"] == app.pid and long["max_ns"] >= 50e6 and long["off_cpu_ns"] >= 50e6
+    assert (long["by"], long["pid"], long["tid"]) == ("(stopped or asleep)", None, None)
     assert second - first <= thread["max_ns"] + 1e6
 
 
