@@ -516,8 +516,7 @@ static void a_judgement_covers_the_snapshots_given(void **state)
 	free(d);
 	/* A process that is stopped for a while does not sleep by itself, but looks like it. */
 	app->s.gaps[0][0] = (struct ringtap_gap){
-		.start_ns = rt_now_ns(CLOCK_REALTIME) - 392 * (NS_PER_S / 1000),
-		.ns = 393 * (NS_PER_S / 1000)};
+		.start_ns = rt_now_ns(CLOCK_REALTIME) - NS_PER_S / 3, .ns = NS_PER_S / 1000 * 393};
 	app->s.threads[0].gap_count = 1;
 	step_for(NS_PER_S);
 	d = history_judge(&f, 10, 11, &e);
